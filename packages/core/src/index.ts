@@ -1,1 +1,76 @@
-export {}
+export { TuttiError, errorCodes, type ErrorCode, type ErrorDetail } from './errors.ts'
+export { reasons, deliveryFailures, type Reason, type DeliveryFailure } from './reasons.ts'
+export {
+  agentId,
+  agentWorkflowId,
+  ensembleId,
+  ensembleWorkflowId,
+  hostTaskQueue,
+  isAgentId,
+  isBlobId,
+  isEnsembleId,
+  mirrorRefs,
+  sharedTaskQueue,
+  uuidV7,
+  type AgentId,
+  type BlobId,
+  type EnsembleId,
+  type GrindId,
+  type LogId,
+} from './ids.ts'
+export type { Clock } from './clock.ts'
+export { systemClock } from './system-clock.ts'
+export { createManualClock, type ManualClock } from './manual-clock.ts'
+export { limits } from './limits.ts'
+export { settings, type Setting, type SettingName } from './config.ts'
+export {
+  agentStatuses,
+  composerStatus,
+  composerStatuses,
+  type AgentStatus,
+  type ComposerStatus,
+} from './agent-status.ts'
+export {
+  agentStateKey,
+  agentStateKeys,
+  initialAgentState,
+  isAtRest,
+  type AgentState,
+  type AgentStateKey,
+  type Turn,
+} from './agent-state.ts'
+export {
+  isRejection,
+  reduceAgent,
+  turnPosition,
+  type AgentCommand,
+  type AgentCommandType,
+  type AgentInput,
+  type Rejection,
+} from './agent-reducer.ts'
+export {
+  ensemblePhases,
+  initialEnsembleState,
+  isEnsembleEnd,
+  reduceEnsemble,
+  type EnsembleInput,
+  type EnsemblePhase,
+  type EnsembleState,
+} from './ensemble-status.ts'
+export { parseAgentSpec, type AgentSpec } from './agent-spec.ts'
+export type {
+  AgentConfig,
+  DeliveryPlan,
+  EnsembleConfig,
+  SandboxLimits,
+  SandboxPolicy,
+} from './agent-config.ts'
+export { isCandidate, passedCheck, type Attempt, type CheckResult } from './attempt.ts'
+export {
+  crashPoints,
+  noCrashPoints,
+  parseCrashOrder,
+  type CrashOrder,
+  type CrashPoint,
+  type CrashPointName,
+} from './crash-points.ts'

@@ -1,0 +1,52 @@
+/** One setting: its unit, its default with the reason, and the environment variable that overrides it. */
+export interface Setting<T> {
+  readonly unit: 'ms' | 'count' | 'bytes' | 'percent' | 'text' | 'flag'
+  readonly default: T
+  readonly env: string
+  readonly why: string
+}
+
+const setting = <T>(unit: Setting<T>['unit'], value: T, env: string, why: string): Setting<T> => ({
+  unit,
+  default: value,
+  env,
+  why,
+})
+
+const second = 1000
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+
+/**
+ * Every duration and limit that can be set, in one table (design §9). Order of precedence: flag, environment, `tutti.toml`
+ * (project), user file, default. The keys are the names in the files.
+ */
+export const settings = {
+  'sandboxes.max': setting<number | 'cores'>('count', 'cores', 'TUTTI_MAX_SANDBOXES', 'one agent can keep one core busy'),
+  'sandbox.memory': setting('bytes', 2 * 1024 ** 3, 'TUTTI_SANDBOX_MEMORY', 'builds and test runners need about one GiB'),
+  'sandbox.pids': setting('count', 512, 'TUTTI_SANDBOX_PIDS', 'ends a fork bomb, leaves room for a parallel build'),
+  'sandbox.cpu': setting('percent', 200, 'TUTTI_SANDBOX_CPU', 'two cores, so that one busy agent leaves room for others'),
+  'sandbox.disk': setting('bytes', 4 * 1024 ** 3, 'TUTTI_SANDBOX_DISK', 'a checkout with its dependencies'),
+  'sandbox.files': setting('count', 500_000, 'TUTTI_SANDBOX_FILES', 'two large dependency folders'),
+  'sandbox.file_size': setting('bytes', 1024 ** 3, 'TUTTI_SANDBOX_FILE_SIZE', 'one runaway file must not fill the disk'),
+  'sandbox.ready_timeout': setting('ms', 10 * minute, 'TUTTI_READY_TIMEOUT', 'covers a setup command that installs dependencies'),
+  'turn.timeout': setting('ms', 2 * hour, 'TUTTI_TURN_TIMEOUT', 'longer than agents usually work on one prompt'),
+  'turn.stall_timeout': setting('ms', 30 * minute, 'TUTTI_STALL_TIMEOUT', 'the longest silent build or model call worth waiting for'),
+  'turn.heartbeat_timeout': setting('ms', 10 * second, 'TUTTI_HEARTBEAT_TIMEOUT', 'a lost worker is noticed within this time'),
+  'turn.state_interval': setting('ms', minute, 'TUTTI_STATE_INTERVAL', 'bounds what a reader replays within one turn (design §4)'),
+  'turn.capture_interval': setting('ms', 2 * second, 'TUTTI_CAPTURE_INTERVAL', 'bounds the work that a lost sandbox can take with it'),
+  'agent.inactivity': setting('ms', 10 * minute, 'TUTTI_INACTIVITY', 'releases compute only (seed 003)'),
+  'agent.retention': setting('ms', 30 * day, 'TUTTI_RETENTION', 'uncommitted files are kept this long (seed 003)'),
+  'question.timeout': setting('ms', 30 * minute, 'TUTTI_QUESTION_TIMEOUT', 'a person has time to answer, a forgotten agent ends'),
+  'check.timeout': setting('ms', 15 * minute, 'TUTTI_CHECK_TIMEOUT', 'a full test run of a large repository'),
+  'ensemble.timeout': setting('ms', day, 'TUTTI_ENSEMBLE_TIMEOUT', 'the last resort behind the children\'s own limits'),
+  'stop.grace': setting('ms', 1500, 'TUTTI_STOP_GRACE', 'SIGTERM to SIGKILL; a stop must end within 5 s'),
+  'stream.heartbeat': setting('ms', 10 * second, 'TUTTI_STREAM_HEARTBEAT', 'below the idle limit of common proxies (design §11.11)'),
+  'server.port': setting('count', 7233 + 500, 'TUTTI_PORT', 'next to no well-known service'),
+  'server.address': setting('text', '', 'TUTTI_ADDRESS', 'empty means: the server that the data folder names'),
+  'data.dir': setting('text', '', 'TUTTI_DATA_DIR', 'empty means: below the user\'s data folder'),
+  'log.level': setting('text', 'info', 'LOG_LEVEL', 'what an operator needs and no more'),
+} as const satisfies Record<string, Setting<number | string>>
+
+export type SettingName = keyof typeof settings
