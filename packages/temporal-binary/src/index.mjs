@@ -1,0 +1,3 @@
+export { artifacts } from './artifacts.mjs'
+export { describeTemporal } from './describe-temporal.mjs'
+export { findTemporalServer, findTemporalTestServer } from './find-temporal.mjs'
