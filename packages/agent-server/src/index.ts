@@ -1,1 +1,1 @@
-export {}
+export type { AgentServer, CaptureSink, CaptureSummary, CapturedChange, FileState, HydrateRequest } from './port.ts'

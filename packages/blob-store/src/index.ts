@@ -1,1 +1,1 @@
-export {}
+export type { BlobStore, ByteRange } from './port.ts'

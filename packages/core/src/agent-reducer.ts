@@ -72,7 +72,7 @@ const table: Record<AgentStateKey, Record<AgentCommandType, Answer>> = {
     interrupt: enqueueFirst,
     stop: 'same',
     pause: 'same',
-    resume: runOrIdle,
+    resume: (state) => runOrIdle(state),
     archive: (state) => rest(state, 'ARCHIVED', 'archived'),
     deliver: 'accepted',
     expire: (state) => rest(state, 'EXPIRED', 'expired'),
@@ -82,7 +82,7 @@ const table: Record<AgentStateKey, Record<AgentCommandType, Answer>> = {
     interrupt: enqueueFirstAndRun,
     stop: 'same',
     pause: (state) => ({ ...state, paused: true }),
-    resume: runOrIdle,
+    resume: (state) => runOrIdle(state),
     archive: (state) => rest(state, 'ARCHIVED', 'archived'),
     deliver: 'accepted',
     expire: (state) => rest(state, 'EXPIRED', 'expired'),
@@ -92,7 +92,7 @@ const table: Record<AgentStateKey, Record<AgentCommandType, Answer>> = {
     interrupt: enqueueFirst,
     stop: 'same',
     pause: 'same',
-    resume: runOrIdle,
+    resume: (state) => runOrIdle(state),
     archive: (state) => rest(state, 'ARCHIVED', 'archived'),
     deliver: 'accepted',
     expire: (state) => rest(state, 'EXPIRED', 'expired'),
@@ -196,7 +196,7 @@ function turnEnded(state: AgentState, reason: Reason, failed: boolean): AgentSta
       return rest(ended, 'EXPIRED', 'expired')
     case 'paused':
       return { status: failed ? 'ERROR' : 'IDLE', paused: true, reason: failed ? reason : 'paused', queue }
-    case undefined:
+    default:
       return failed ? { status: 'ERROR', paused: false, reason, queue } : runOrIdle(ended, reason)
   }
 }

@@ -1,1 +1,1 @@
-export {}
+export type { Forge, NewPullRequest, PullRequest } from './port.ts'

@@ -1,1 +1,31 @@
-export {}
+export type {
+  Appended,
+  EventLog,
+  LogHead,
+  LogRecord,
+  NewRecord,
+  Producer,
+  ReadOptions,
+  ReadResult,
+} from './event-log/port.ts'
+export type {
+  AgentCatalog,
+  AgentProjection,
+  AgentRow,
+  AttemptCatalog,
+  BlobRefCatalog,
+  Catalog,
+  EnsembleCatalog,
+  EnsembleRow,
+  IdempotencyCatalog,
+  LeaseCatalog,
+  LeaseRow,
+  NewAgent,
+  NewEnsemble,
+  Page,
+  PageRequest,
+  PullRequestCatalog,
+  PullRequestRow,
+  RepositoryCatalog,
+  RepositoryRow,
+} from './catalog/port.ts'

@@ -1,1 +1,1 @@
-export {}
+export type { EqualGroup, PlanRequest, SynthesisPlan, SynthesisStrategy } from './port.ts'

@@ -1,0 +1,85 @@
+import type { AgentId } from '@tutti/core'
+
+/** A change of one path, as a commit needs it. Contents are streamed into `git fast-import`. */
+export type TreeChange =
+  | {
+      readonly path: Uint8Array
+      readonly mode: '100644' | '100755' | '120000'
+      readonly size: number
+      readonly content: () => AsyncIterable<Uint8Array>
+    }
+  | { readonly path: Uint8Array; readonly deleted: true }
+
+export interface CommitRequest {
+  readonly parent: string
+  readonly changes: readonly TreeChange[]
+  readonly ref: string
+  readonly message: string
+  /** Author and committer date, milliseconds; given, so that a repeat makes the same commit. */
+  readonly atMs: number
+}
+
+/** One place where two attempts disagree. Lines count from 1 in the base; texts are cut at 4 KiB each. */
+export interface Conflict {
+  readonly path: string
+  readonly kind: 'content' | 'binary' | 'modify_delete' | 'mode' | 'add_add' | 'type'
+  readonly line: number
+  readonly base: string
+  readonly versions: readonly { readonly bcId: AgentId; readonly text: string }[]
+}
+
+export interface CombineRequest {
+  readonly base: string
+  /** Folded one after another onto the base, in this order. */
+  readonly attempts: readonly { readonly bcId: AgentId; readonly commit: string }[]
+  readonly ref: string
+  readonly message: string
+  readonly atMs: number
+}
+
+export interface Combined {
+  readonly commit: string
+  readonly tree: string
+  /** Conflicting hunks keep the base; everything else is merged. No file has conflict markers. */
+  readonly conflicts: readonly Conflict[]
+}
+
+export type PushResult =
+  | { readonly outcome: 'pushed' | 'already_there' }
+  /** `moved`: the branch has commits that we did not see; nothing was overwritten. */
+  | { readonly outcome: 'refused'; readonly why: 'auth' | 'protected_branch' | 'moved' | 'unavailable' | 'other'; readonly message: string }
+
+/** One bare repository that only Tutti writes (design §8): hardened git, no hooks, no filters, no work tree. */
+export interface Mirror {
+  /** Absolute path of the bare repository. */
+  readonly path: string
+  /** Commit of a branch, tag or hash of the source; empty means the default branch. @throws TuttiError `not_found`, `invalid_argument`. */
+  resolve(ref: string, signal: AbortSignal): Promise<string>
+  /** Commit that one of our own refs points to, or undefined. */
+  readRef(ref: string, signal: AbortSignal): Promise<string | undefined>
+  updateRef(ref: string, commit: string, signal: AbortSignal): Promise<void>
+  treeOf(commit: string, signal: AbortSignal): Promise<string>
+  /** Number of paths that differ. */
+  countChanges(from: string, to: string, signal: AbortSignal): Promise<number>
+  /** Unified diff with renames, as text for people; cut at `maxBytes` with a last line that says so. */
+  diff(from: string, to: string, maxBytes: number, signal: AbortSignal): Promise<string>
+  /** Builds the commit with `git fast-import` and moves `ref` to it. The same request gives the same commit. */
+  commit(request: CommitRequest, signal: AbortSignal): Promise<{ readonly commit: string; readonly tree: string }>
+  combine(request: CombineRequest, signal: AbortSignal): Promise<Combined>
+  /** Pushes one commit to one branch of the source, with a lease on what the branch was; never a plain force, never the checked-out branch. */
+  push(request: { readonly commit: string; readonly branch: string; readonly expected?: string }, signal: AbortSignal): Promise<PushResult>
+}
+
+/** All mirrors of one data folder. */
+export interface Mirrors {
+  /**
+   * The mirror of a repository, made when it is not there and brought up to date with its source.
+   * @param location absolute path of a registered local repository, or an https/ssh URL.
+   * @throws TuttiError `invalid_argument` for a location that is not allowed; `unavailable` when the source cannot be read.
+   */
+  open(location: string, signal: AbortSignal): Promise<Mirror>
+  /** The mirror as it stands, without asking the source. @throws TuttiError `not_found`. */
+  attach(location: string, signal: AbortSignal): Promise<Mirror>
+  /** Default branch of the source. */
+  defaultBranch(location: string, signal: AbortSignal): Promise<string>
+}

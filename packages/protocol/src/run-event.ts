@@ -1,0 +1,131 @@
+import type { AgentId, AgentStatus, BlobId, CheckResult, DeliveryFailure, EnsemblePhase, Reason } from '@tutti/core'
+
+/**
+ * What happens in the life of an agent or an ensemble: the one canonical union (design §7). Each view of the wire is made from
+ * it by a pure codec. Names follow the seeds: 000 for interaction updates, 003 for the JSON-RPC methods.
+ */
+export type RunEvent = SessionEvent | TurnEvent | InteractionEvent | WorkspaceEvent | CommandEvent | EnsembleEvent
+
+export type RunEventType = RunEvent['type']
+
+/** `session_start` and `session_close` bracket an agent's life; each incarnation and checkpoint has its own event (design §11.17). */
+export type SessionEvent =
+  | { type: 'session_start'; repository: string; baseCommit: string; agent: string }
+  | { type: 'session_close'; reason: Reason }
+  | {
+      type: 'status'
+      status: AgentStatus
+      paused: boolean
+      reason?: Reason
+      /** Waiting turns. */
+      queued: number
+      /** The agent has had a sandbox: before it, clients of the seeds see CREATING. */
+      hadSandbox: boolean
+    }
+  | {
+      type: 'sandbox'
+      incarnation: number
+      state: 'waiting' | 'creating' | 'setup' | 'hydrating' | 'ready' | 'lost' | 'destroyed'
+      /** Place in the host's queue, 1 is next; only while waiting. */
+      position?: number
+      detail?: string
+    }
+  | { type: 'state_saved'; blobId: BlobId }
+
+export type TurnEvent =
+  | { type: 'user_message'; turnId: string; text?: string; blobId?: BlobId; source: string }
+  | { type: 'turn_started'; turnId: string; turn: number; incarnation: number; agent: string; brain?: string }
+  | { type: 'turn_interrupted'; turnId: string; incarnation: number; restart: number }
+  | { type: 'turn_ended'; turnId: string; reason: Reason; detail?: string }
+  | { type: 'agent_question'; questionId: string; text: string; options?: string[]; default?: string }
+  | { type: 'check'; command: string; result: CheckResult }
+
+/** Seed 000 §2, field for field; `agent.v1.InteractionUpdate`. Deltas are joined before they are numbered. */
+export type InteractionEvent =
+  | { type: 'text_delta'; text: string }
+  | { type: 'thinking_delta'; text: string }
+  | { type: 'thinking_completed'; durationMs: number }
+  | { type: 'partial_tool_call'; callId: string; toolName: string; argsTextDelta: string; modelCallId?: string }
+  | { type: 'tool_call_started'; callId: string; toolName: string; args: unknown; modelCallId?: string }
+  | { type: 'tool_call_delta'; callId: string; delta: unknown; modelCallId?: string }
+  | {
+      type: 'tool_call_completed'
+      callId: string
+      toolName: string
+      /** `interrupted`: cut off by a lost sandbox; `cancelled`: by a stop. */
+      outcome: 'ok' | 'error' | 'cancelled' | 'interrupted'
+      result?: unknown
+      modelCallId?: string
+    }
+  | { type: 'shell_output_delta'; callId: string; event: ShellOutput }
+  | { type: 'token_delta'; tokens: number }
+  | { type: 'summary_started' }
+  | { type: 'summary'; summary: string }
+  | { type: 'summary_completed' }
+  | { type: 'step_started'; stepId: number }
+  | { type: 'step_completed'; stepId: number; durationMs: number }
+
+export type ShellOutput =
+  | { case: 'start'; command: string }
+  | { case: 'stdout' | 'stderr'; data: string }
+  /** Output beyond head and tail: `bytes` were left out here; all of it is in the blob. */
+  | { case: 'truncated'; bytes: number; blobId?: BlobId }
+  | { case: 'exit'; code: number | null; signal?: string }
+
+/** State-based: applying one twice is applying it once (design §11.3). */
+export type WorkspaceEvent =
+  | {
+      type: 'file_change'
+      incarnation: number
+      path: string
+      /** The raw bytes, when the path is not valid UTF-8; `path` is then for display. */
+      pathB64?: string
+      action: 'created' | 'modified' | 'deleted'
+      fileType?: 'file' | 'symlink'
+      mode?: '100644' | '100755' | '120000'
+      hash?: BlobId
+      size?: number
+      /** The hash that this change was made on; absent when created. */
+      base?: BlobId
+    }
+  | { type: 'file_skipped'; incarnation: number; path: string; reason: FileSkipReason; size?: number }
+  | {
+      type: 'checkpoint'
+      incarnation: number
+      turnId: string
+      commit: string
+      tree: string
+      filesChanged: number
+      manifestDigest: string
+    }
+  | { type: 'git_commit'; sha: string; message: string }
+
+export type FileSkipReason = 'too_large' | 'special' | 'unsafe_name' | 'unreadable' | 'limit'
+
+/** Commands that must be immediate; `runTurn` reads them from the log and acknowledges each (design §3). */
+export type CommandEvent =
+  | { type: 'cancel'; commandId: string; turnId?: string; reason: 'stopped_by_user' | 'interrupted' | 'paused' | 'archived' | 'expired' }
+  | { type: 'answer'; commandId: string; questionId: string; text: string }
+  | { type: 'ack'; commandId: string }
+
+export type EnsembleEvent =
+  | { type: 'phase'; phase: EnsemblePhase; reason?: Reason; detail?: string }
+  | { type: 'child'; child: ChildView }
+  | { type: 'combined'; commit: string; included: AgentId[]; leftOut: AgentId[]; conflicts: number }
+  | { type: 'verified'; commit: string; result: CheckResult }
+  | { type: 'pull_request'; url: string; number: number; branch: string; commit: string }
+  | { type: 'delivery_failed'; failure: DeliveryFailure; detail: string }
+
+/** One child as the ensemble's stream shows it. */
+export interface ChildView {
+  bcId: AgentId
+  index: number
+  agent: string
+  status: AgentStatus
+  reason?: Reason
+  queuePosition?: number
+  commit?: string
+  filesChanged?: number
+  checkExitCode?: number | null
+  summary?: string
+}

@@ -1,0 +1,76 @@
+import type { SandboxPolicy } from '@tutti/core'
+
+/** What to make. `key` makes creation idempotent: the same key gives the same sandbox while it lives. */
+export interface SandboxSpec {
+  /** `{holder}/{incarnation}`. */
+  readonly key: string
+  readonly owner: string
+  readonly policy: SandboxPolicy
+  /** Resolved environment of the agent, names to values; never logged, never in argv. */
+  readonly env: Readonly<Record<string, string>>
+  /** Host folders that are mounted read-only at a given path inside: the mirror, the runner, the pinned Node. */
+  readonly readOnly: readonly { readonly host: string; readonly inside: string }[]
+}
+
+/** Names a sandbox for later: plain JSON. */
+export interface SandboxRef {
+  readonly provider: string
+  readonly key: string
+  readonly id: string
+}
+
+export interface ExecRequest {
+  /** Program and arguments; never a shell line. */
+  readonly argv: readonly string[]
+  readonly cwd?: string
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export interface ExecExit {
+  readonly code: number | null
+  readonly signal?: string
+  /** The limit that ended it, when one did. */
+  readonly limit?: 'memory' | 'pids' | 'disk' | 'files' | 'time'
+}
+
+/** A running process inside. Streams end when it has ended. */
+export interface Exec {
+  readonly stdout: AsyncIterable<Uint8Array>
+  readonly stderr: AsyncIterable<Uint8Array>
+  /** Resolves when the bytes are handed over; waits while the process does not read. */
+  write(bytes: Uint8Array): Promise<void>
+  closeStdin(): Promise<void>
+  kill(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
+  readonly exit: Promise<ExecExit>
+}
+
+/** One living sandbox. */
+export interface Sandbox {
+  readonly ref: SandboxRef
+  /** The workspace's path inside. */
+  readonly workdir: string
+  /** A private writable folder inside that is not part of the workspace. */
+  readonly home: string
+  /** When the provider will end it, if it does; milliseconds since the epoch. */
+  readonly expiresAt?: number
+  exec(request: ExecRequest, signal: AbortSignal): Promise<Exec>
+  put(files: readonly { readonly path: string; readonly bytes: Uint8Array; readonly mode: number }[], signal: AbortSignal): Promise<void>
+  get(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array>
+  /** `unknown` is not `gone`. */
+  alive(signal: AbortSignal): Promise<'running' | 'gone' | 'unknown'>
+  /** The first limit that was hit so far, for the reason `resource_limit`. */
+  limitHit(): 'memory' | 'pids' | 'disk' | 'files' | 'time' | undefined
+}
+
+/** Makes disposable places where a workspace is hydrated and commands run (design §1). */
+export interface SandboxProvider {
+  readonly name: string
+  /** @throws TuttiError `failed_precondition` when the isolation asked for cannot be had, with what to install. */
+  create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox>
+  /** The living sandbox of a ref, or null when it is gone for good. */
+  attach(ref: SandboxRef, signal: AbortSignal): Promise<Sandbox | null>
+  /** Every sandbox of this provider on this host, for the reaper; also those of a dead process. */
+  list(owner: string | undefined, signal: AbortSignal): Promise<readonly SandboxRef[]>
+  /** Ends every process, removes every mount and folder. Idempotent; done when nothing is left. */
+  destroy(ref: SandboxRef, signal: AbortSignal): Promise<void>
+}

@@ -1,0 +1,98 @@
+import type { LogId } from '@tutti/core'
+
+/**
+ * Who appends. A producer numbers its appends from 1 without gaps, so that a repeat is recognised. An `epoch` fences: an append
+ * with an older epoch than the log has seen from the same `id` is refused (`sandbox`: the incarnation).
+ */
+export interface Producer {
+  /** `sandbox`, `workflow/{runId}` or `client/{key}` (design §5). */
+  readonly id: string
+  readonly epoch: number
+  /** Number of this append, from 1 within (id, epoch). */
+  readonly sequence: number
+}
+
+/** An event before it has a place. `body` is opaque to the log: the JSON text of a RunEvent. */
+export interface NewRecord {
+  /** The RunEvent's type; kept apart so that a reader can filter without parsing. */
+  readonly type: string
+  readonly body: string
+}
+
+/** A stored event. `sequence` counts from 1 without gaps in its log. */
+export interface LogRecord extends NewRecord {
+  readonly sequence: number
+  /** When it was stored, in milliseconds since the epoch. */
+  readonly at: number
+  /** Id and epoch of the producer. */
+  readonly producer: string
+  readonly epoch: number
+}
+
+export interface Appended {
+  /** Sequence numbers of the first and the last stored record of this append. */
+  readonly first: number
+  readonly last: number
+  /** This append was stored before; the numbers are those of then. */
+  readonly repeated: boolean
+}
+
+export interface LogHead {
+  /** Sequence number of the last record; 0 when there is none. */
+  readonly last: number
+  readonly closed: boolean
+}
+
+export interface ReadOptions {
+  /** Wait up to this many milliseconds for a first record when there is none yet. Default 0: answer at once. */
+  readonly waitMs?: number
+  /** Stop after the record that reaches this many bytes of body. Default 1 MiB. */
+  readonly maxBytes?: number
+  /** Only records of these types; numbers then have holes, and `next` says where to go on. */
+  readonly types?: readonly string[]
+}
+
+export interface ReadResult {
+  readonly records: readonly LogRecord[]
+  /** Read on from here; equals `from` when nothing was there. */
+  readonly next: number
+  readonly head: LogHead
+}
+
+/**
+ * The run logs: one append-only sequence of events for each agent and each ensemble (design §7), the source of truth for what
+ * happened (seed 003).
+ */
+export interface EventLog {
+  /**
+   * Creates the log of an agent or ensemble for its owner; does nothing when it is there.
+   */
+  create(log: LogId, owner: string, signal: AbortSignal): Promise<void>
+
+  /**
+   * Stores the records, in order and together, and answers once they are durable (fsync).
+   *
+   * The same producer, epoch and sequence again gives the first answer (`repeated`).
+   * @throws TuttiError `aborted` for a gap (detail `expected`) or an older epoch (detail `fenced`); `not_found` for an unknown
+   *   log; `failed_precondition` for a closed one; `unavailable` when the store fails: then nothing was stored.
+   */
+  append(log: LogId, producer: Producer, records: readonly NewRecord[], signal: AbortSignal): Promise<Appended>
+
+  /** The number that this producer's next append must have; 1 for a new producer or epoch. */
+  expected(log: LogId, producerId: string, epoch: number, signal: AbortSignal): Promise<number>
+
+  /**
+   * Records after position `from` (0 is the start). Level-triggered: a waiting reader is woken and reads again from where it
+   * stands, so that nothing is lost between history and live, whichever process appended.
+   *
+   * @throws TuttiError `not_found` for an unknown log; `out_of_range` for a position beyond the end; `data_loss` when a record
+   *   is missing or damaged (detail `sequence`): records before it are delivered first.
+   */
+  read(log: LogId, from: number, options: ReadOptions, signal: AbortSignal): Promise<ReadResult>
+
+  /** @throws TuttiError `not_found`. */
+  head(log: LogId, signal: AbortSignal): Promise<LogHead>
+
+  /** No append after this; readers at the end are told. Idempotent. */
+  close(log: LogId, signal: AbortSignal): Promise<void>
+}
