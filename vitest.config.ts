@@ -1,0 +1,18 @@
+import { defineConfig } from 'vitest/config'
+import { createTotalReporter } from './test/total-reporter.ts'
+
+export default defineConfig({
+  test: {
+    include: ['{packages,services}/*/{src,test}/**/*.test.ts', 'test/**/*.test.ts', 'scripts/**/*.test.ts'],
+    globalSetup: ['test/global-setup.ts'],
+    reporters: ['default', createTotalReporter()],
+    // Processes, not threads: tests send signals, change environment variables and load native code.
+    pool: 'forks',
+    maxWorkers: 2,
+    // Real servers and sandboxes on two shared cores; a test that needs longer says so itself.
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    // Room for tests to end what they started before their process is taken away.
+    teardownTimeout: 20_000,
+  },
+})
