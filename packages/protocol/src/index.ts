@@ -1,6 +1,7 @@
 export type {
   ChildView,
   CommandEvent,
+  DeliveryEvent,
   EnsembleEvent,
   FileSkipReason,
   InteractionEvent,
@@ -12,3 +13,14 @@ export type {
   WorkspaceEvent,
 } from './run-event.ts'
 export type { TaskEvent } from './task-event.ts'
+export type {
+  AttemptResult,
+  ConflictReport,
+  EnsembleResult,
+  FailureReport,
+  MergeReport,
+  PullRequestResult,
+  SynthesisResult,
+} from './ensemble-result.ts'
+export { decodeRunEvent, encodeRunEvent, type EventBody } from './run-event-body.ts'
+export { decodeOffset, encodeOffset } from './offset.ts'

@@ -4,7 +4,13 @@ import type { AgentId, AgentStatus, BlobId, CheckResult, DeliveryFailure, Ensemb
  * What happens in the life of an agent or an ensemble: the one canonical union (design §7). Each view of the wire is made from
  * it by a pure codec. Names follow the seeds: 000 for interaction updates, 003 for the JSON-RPC methods.
  */
-export type RunEvent = SessionEvent | TurnEvent | InteractionEvent | WorkspaceEvent | CommandEvent | EnsembleEvent
+export type RunEvent =
+  | SessionEvent
+  | TurnEvent
+  | InteractionEvent
+  | WorkspaceEvent
+  | CommandEvent
+  | EnsembleEvent
 
 export type RunEventType = RunEvent['type']
 
@@ -113,8 +119,14 @@ export type EnsembleEvent =
   | { type: 'child'; child: ChildView }
   | { type: 'combined'; commit: string; included: AgentId[]; leftOut: AgentId[]; conflicts: number }
   | { type: 'verified'; commit: string; result: CheckResult }
-  | { type: 'pull_request'; url: string; number: number; branch: string; commit: string }
-  | { type: 'delivery_failed'; failure: DeliveryFailure; detail: string }
+  | DeliveryEvent
+
+/** How a request to deliver ended; `requestId` is the one of the request, so that whoever asked finds the answer. */
+export type DeliveryEvent = { type: 'delivery'; requestId: string } & (
+  | { outcome: 'delivered'; branch: string; commit: string; pullRequest?: { url: string; number: number } }
+  | { outcome: 'nothing_to_deliver' }
+  | { outcome: 'failed'; failure: DeliveryFailure; detail: string }
+)
 
 /** One child as the ensemble's stream shows it. */
 export interface ChildView {
