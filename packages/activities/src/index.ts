@@ -1,1 +1,17 @@
-export {}
+export type {
+  Activities,
+  AdmitResult,
+  AgentScope,
+  CheckOutcome,
+  CheckpointResult,
+  ChildEnd,
+  CombineResult,
+  DeliverResult,
+  EnsembleScope,
+  GatherResult,
+  RecordPhase,
+  RecordState,
+  TurnInput,
+  TurnResult,
+  WorkflowEvent,
+} from './contract.ts'

@@ -1,1 +1,15 @@
-export {}
+export {
+  agentStateQuery,
+  agentUpdates,
+  ensembleUpdates,
+  releaseSandboxSignal,
+  workflowTypes,
+  type AgentTimings,
+  type ChildInput,
+  type CloudAgentInput,
+  type CloudAgentResult,
+  type CommandAnswer,
+  type CommandRequest,
+  type ParallelAgentsInput,
+  type ParallelAgentsResult,
+} from './contract.ts'
