@@ -1,1 +1,7 @@
-export {}
+export {
+  createLocalAgentHost,
+  type LocalAgentHost,
+  type LocalExecExit,
+  type LocalExecOutput,
+  type LocalExecRequest,
+} from './local-agent-host.ts'
