@@ -1,3 +1,4 @@
+export { createCommandAdapter } from './command-adapter.ts'
 export type {
   AgentAdapter,
   AgentHost,
