@@ -111,7 +111,7 @@ export default {
     },
     ...layerRules(),
     ...owned.map(({ libraries, packages }) => ({
-      name: `only-in-${packages[0].replace('/', '-')}: ${libraries}`,
+      name: `only-in-${packages.join('-').replaceAll('/', '-')}: ${libraries}`,
       severity: 'error',
       comment: `Only ${packages.join(' and ')} may know this library.`,
       from: { path: '^(packages|services)/', pathNot: [...packages.map((path) => `^${path}/`), notTests] },
@@ -119,8 +119,8 @@ export default {
     })),
   ],
   options: {
-    doNotFollow: { path: 'node_modules' },
-    exclude: { path: '(^|/)(gen|__fixtures__)/' },
+    doNotFollow: { path: ['node_modules', '(^|/)gen/'] },
+    exclude: { path: '(^|/)__fixtures__/' },
     tsPreCompilationDeps: true,
     detectProcessBuiltinModuleCalls: true,
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default'] },
