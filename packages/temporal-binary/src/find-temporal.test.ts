@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { chmod, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { existsSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -295,7 +296,8 @@ async function poll<T>(look: () => Promise<T | undefined>): Promise<T> {
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
-    return true
+    // A zombie, whose end nobody has collected yet, is not alive.
+    return !existsSync('/proc/self/stat') || !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
   } catch {
     return false
   }
