@@ -1,1 +1,2 @@
-export {}
+export { createEmbeddedAdapter, type EmbeddedAdapterDeps } from './embedded-adapter.ts'
+export type { BrainEnv } from './brain.ts'

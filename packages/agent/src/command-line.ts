@@ -21,16 +21,22 @@ export interface CommandLine {
 export function buildCommandLine(command: string, prompt: string, promptFile: string): CommandLine {
   const words = parseArgsStringToArgv(command)
   if (words.length === 0 || words[0] === '') {
-    throw new TuttiError('invalid_argument', 'The command agent has no program. Write "command:PROGRAM ARGS".', {
-      field: 'agent',
-    })
+    throw new TuttiError(
+      'invalid_argument',
+      'The command agent has no program. Write "command:PROGRAM ARGS".',
+      {
+        field: 'agent',
+      },
+    )
   }
   const takesText = words.some((word) => word.includes('{prompt}'))
   const takesFile = words.some((word) => word.includes('{prompt_file}'))
   if (takesText) assertOperand(prompt)
   return {
     argv: words.map((word) =>
-      word.replaceAll(/\{prompt(_file)?\}/g, (_match, file: string | undefined) => (file ? promptFile : prompt)),
+      word.replaceAll(/\{prompt(_file)?\}/g, (_match, file: string | undefined) =>
+        file ? promptFile : prompt,
+      ),
     ),
     promptOnStdin: !takesText && !takesFile,
   }
@@ -47,8 +53,12 @@ function assertOperand(prompt: string): void {
     )
   }
   if (prompt.includes('\0')) {
-    throw new TuttiError('invalid_argument', `A command line cannot hold the NUL character of the prompt. ${way}`, {
-      field: 'agent',
-    })
+    throw new TuttiError(
+      'invalid_argument',
+      `A command line cannot hold the NUL character of the prompt. ${way}`,
+      {
+        field: 'agent',
+      },
+    )
   }
 }

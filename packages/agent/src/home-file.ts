@@ -25,6 +25,8 @@ export async function writeHomeFile(
       continue
     }
     if (step.value.code === 0) return
-    throw new TuttiError('unavailable', `${path} could not be written in the sandbox: ${talk.slice(-500)}`, { path })
+    throw new TuttiError('unavailable', `${path} could not be written in the sandbox: ${talk.slice(-500)}`, {
+      path,
+    })
   }
 }

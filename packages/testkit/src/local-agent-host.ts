@@ -40,7 +40,9 @@ export interface LocalAgentHost {
 const graceMs = 500
 
 /** Makes a host in a new temporary folder. `env` is all that its processes get beside PATH and HOME. */
-export async function createLocalAgentHost(env: Readonly<Record<string, string>> = {}): Promise<LocalAgentHost> {
+export async function createLocalAgentHost(
+  env: Readonly<Record<string, string>> = {},
+): Promise<LocalAgentHost> {
   const root = await mkdtemp(join(tmpdir(), 'tutti-agent-host-'))
   const workdir = join(root, 'work')
   const home = join(root, 'home')
@@ -49,7 +51,10 @@ export async function createLocalAgentHost(env: Readonly<Record<string, string>>
   const groups = new Set<number>()
   let toolEndedCount = 0
 
-  async function* exec(request: LocalExecRequest, signal: AbortSignal): AsyncGenerator<LocalExecOutput, LocalExecExit> {
+  async function* exec(
+    request: LocalExecRequest,
+    signal: AbortSignal,
+  ): AsyncGenerator<LocalExecOutput, LocalExecExit> {
     throwIfAborted(signal)
     const [program, ...args] = request.argv
     const child = spawn(program ?? '', args, {
@@ -138,7 +143,9 @@ export async function createLocalAgentHost(env: Readonly<Record<string, string>>
   function inside(path: string): string {
     const clean = normalize(path)
     if (isAbsolute(clean) || clean === '..' || clean.startsWith('../')) {
-      throw new TuttiError('invalid_argument', `${path} is outside the workspace; use a path inside it.`, { path })
+      throw new TuttiError('invalid_argument', `${path} is outside the workspace; use a path inside it.`, {
+        path,
+      })
     }
     return join(workdir, clean)
   }
