@@ -1,0 +1,15 @@
+export { blobIdFromBytes, blobIdToBytes } from './blob-bytes.ts'
+export { foldEnsembleStatus, hasEnded, initialEnsembleStatus } from './ensemble-status.ts'
+export { fromInteractionUpdate, toInteractionUpdate } from './interaction-update.ts'
+export { fromJsonRpc, toJsonRpc, type JsonRpcNotification } from './json-rpc.ts'
+export {
+  composerStatusFromWire,
+  composerStatusToWire,
+  phaseFromWire,
+  phaseToWire,
+  sourceFromWire,
+  sourceToWire,
+  workflowStatusFromWire,
+  workflowStatusToWire,
+  type SourceName,
+} from './statuses.ts'
