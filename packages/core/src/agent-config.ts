@@ -70,4 +70,6 @@ export interface EnsembleConfig {
   readonly setupCommand: string
   readonly readyTimeoutMs: number
   readonly delivery: DeliveryPlan
+  /** Limit of the whole ensemble; absent: the setting `ensemble.timeout`. */
+  readonly timeoutMs?: number
 }
