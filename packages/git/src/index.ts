@@ -1,1 +1,16 @@
-export type { Combined, CombineRequest, CommitRequest, Conflict, Mirror, Mirrors, PushResult, TreeChange } from './port.ts'
+export type {
+  Combined,
+  CombineRequest,
+  CommitRequest,
+  Conflict,
+  Mirror,
+  Mirrors,
+  PushResult,
+  TreeChange,
+} from './port.ts'
+export { createMirrors, type MirrorsOptions } from './mirrors.ts'
+export type { GitLogEntry } from './run-git.ts'
+export { parseLocation, type Location } from './location.ts'
+export { checkBranch, checkRefName } from './ref-name.ts'
+export { refusePath } from './tree-path.ts'
+export { visibleText } from './visible-text.ts'

@@ -47,7 +47,11 @@ export interface Combined {
 export type PushResult =
   | { readonly outcome: 'pushed' | 'already_there' }
   /** `moved`: the branch has commits that we did not see; nothing was overwritten. */
-  | { readonly outcome: 'refused'; readonly why: 'auth' | 'protected_branch' | 'moved' | 'unavailable' | 'other'; readonly message: string }
+  | {
+      readonly outcome: 'refused'
+      readonly why: 'auth' | 'protected_branch' | 'moved' | 'unavailable' | 'other'
+      readonly message: string
+    }
 
 /** One bare repository that only Tutti writes (design §8): hardened git, no hooks, no filters, no work tree. */
 export interface Mirror {
@@ -64,10 +68,16 @@ export interface Mirror {
   /** Unified diff with renames, as text for people; cut at `maxBytes` with a last line that says so. */
   diff(from: string, to: string, maxBytes: number, signal: AbortSignal): Promise<string>
   /** Builds the commit with `git fast-import` and moves `ref` to it. The same request gives the same commit. */
-  commit(request: CommitRequest, signal: AbortSignal): Promise<{ readonly commit: string; readonly tree: string }>
+  commit(
+    request: CommitRequest,
+    signal: AbortSignal,
+  ): Promise<{ readonly commit: string; readonly tree: string }>
   combine(request: CombineRequest, signal: AbortSignal): Promise<Combined>
   /** Pushes one commit to one branch of the source, with a lease on what the branch was; never a plain force, never the checked-out branch. */
-  push(request: { readonly commit: string; readonly branch: string; readonly expected?: string }, signal: AbortSignal): Promise<PushResult>
+  push(
+    request: { readonly commit: string; readonly branch: string; readonly expected?: string },
+    signal: AbortSignal,
+  ): Promise<PushResult>
 }
 
 /** All mirrors of one data folder. */

@@ -1,0 +1,214 @@
+import { TuttiError } from '@tutti/core'
+import { importCommit, type ImportRequest } from './fast-import.ts'
+import { gitDate, identity } from './hardened.ts'
+import {
+  createBlobs,
+  mergePath,
+  type Blobs,
+  type PathMerge,
+  type PathResult,
+  type PathVersion,
+} from './path-merge.ts'
+import type { Combined, CombineRequest, Conflict } from './port.ts'
+import type { GitRunner } from './run-git.ts'
+import { diffTrees, type TreeEntry } from './tree-diff.ts'
+import { visibleText } from './visible-text.ts'
+
+/**
+ * Joins attempts into one commit with the base as its only parent; the rules stand in decision 0031. No ref is moved.
+ *
+ * First the attempts are folded with `git merge-tree`, which follows renames. If that is clean, it is the result. If not, all
+ * of them are merged path by path against the base, where each conflicting place keeps the base and is listed.
+ */
+export async function combineAttempts(
+  git: GitRunner,
+  gitDir: string,
+  request: CombineRequest,
+  signal: AbortSignal,
+): Promise<Combined> {
+  const context: Context = { git, gitDir, signal, request, message: withTrailers(request) }
+  const treeOf = (commit: string) => git.text(gitDir, ['rev-parse', '--verify', `${commit}^{tree}`], signal)
+  const baseTree = await treeOf(request.base)
+  const trees = await Promise.all(request.attempts.map(({ commit }) => treeOf(commit)))
+  const distinct = [...new Set(trees)].filter((tree) => tree !== baseTree)
+  if (distinct.length === 0) return { commit: request.base, tree: baseTree, conflicts: [] }
+  const folded = await foldTrees(context, distinct)
+  if (folded === baseTree) return { commit: request.base, tree: baseTree, conflicts: [] }
+  if (folded !== undefined) {
+    return { commit: await commitTree(context, folded, context.message), tree: folded, conflicts: [] }
+  }
+  const { changes, conflicts } = await mergePaths(context)
+  const commit = await importCommit(
+    git,
+    gitDir,
+    { parent: request.base, changes, message: context.message, atMs: request.atMs },
+    signal,
+  )
+  const tree = await treeOf(commit)
+  return { commit: tree === baseTree ? request.base : commit, tree, conflicts }
+}
+
+interface Context {
+  readonly git: GitRunner
+  readonly gitDir: string
+  readonly signal: AbortSignal
+  readonly request: CombineRequest
+  readonly message: string
+}
+
+/** The attempts stand in the message: one line each, in the form of git's trailers. */
+function withTrailers({ message, attempts }: CombineRequest): string {
+  const trailers = attempts.map(({ bcId }) => `Tutti-Attempt: ${bcId}`)
+  return `${message.trimEnd()}\n\n${trailers.join('\n')}\n`
+}
+
+/** Folds the trees one after another; undefined as soon as one does not fit cleanly. */
+async function foldTrees(context: Context, trees: readonly string[]): Promise<string | undefined> {
+  let [folded = ''] = trees
+  for (const tree of trees.slice(1)) {
+    // Commits with the base as parent make it the merge base whatever the attempts' own history is, with any git ≥ 2.38.
+    const [ours, theirs] = await Promise.all([
+      commitTree(context, folded, 'fold'),
+      commitTree(context, tree, 'fold'),
+    ])
+    const output = await context.git.run(
+      ['merge-tree', '--write-tree', '--no-messages', '-z', ours, theirs],
+      {
+        gitDir: context.gitDir,
+        signal: context.signal,
+      },
+    )
+    if (output.exitCode === 1) return undefined
+    if (output.exitCode !== 0) {
+      const hint = 'git merge-tree failed; Tutti needs git 2.38 or newer.'
+      throw new TuttiError('internal', hint, {}, new Error(output.stderr))
+    }
+    folded = output.stdout.toString('latin1').replace(/\0.*$/s, '').trim()
+  }
+  return folded
+}
+
+async function commitTree(
+  { git, gitDir, signal, request }: Context,
+  tree: string,
+  message: string,
+): Promise<string> {
+  const date = `@${gitDate(request.atMs)}`
+  const output = await git.bytes(['commit-tree', '-p', request.base, tree], {
+    gitDir,
+    signal,
+    input: Buffer.from(message),
+    env: {
+      GIT_AUTHOR_NAME: identity.name,
+      GIT_AUTHOR_EMAIL: identity.email,
+      GIT_AUTHOR_DATE: date,
+      GIT_COMMITTER_NAME: identity.name,
+      GIT_COMMITTER_EMAIL: identity.email,
+      GIT_COMMITTER_DATE: date,
+    },
+  })
+  return output.toString('latin1').trim()
+}
+
+interface TouchedPath {
+  readonly path: Buffer
+  readonly base: TreeEntry | undefined
+  readonly versions: PathVersion[]
+}
+
+async function mergePaths(
+  context: Context,
+): Promise<{ readonly changes: ImportRequest['changes']; readonly conflicts: readonly Conflict[] }> {
+  const touched = await collectTouched(context)
+  const blobs = createBlobs(context.git, context.gitDir, context.signal)
+  const merged = new Map<string, PathMerge>()
+  const keys = [...touched.keys()].toSorted()
+  for (const key of keys) {
+    const { path, base, versions } = touched.get(key)!
+    merged.set(key, await mergePath(nameOf(path), base, versions, blobs))
+  }
+  for (const folder of findCollisions(merged)) await keepBase(folder, touched, merged, blobs)
+  const results = [...merged].flatMap(([key, { result }]) =>
+    result ? [toChange(touched.get(key)!.path, result)] : [],
+  )
+  return { changes: results, conflicts: [...merged.values()].flatMap(({ conflicts }) => conflicts) }
+}
+
+async function collectTouched({ git, gitDir, signal, request }: Context): Promise<Map<string, TouchedPath>> {
+  const touched = new Map<string, TouchedPath>()
+  for (const { bcId, commit } of request.attempts) {
+    for (const { path, before, after } of await diffTrees(git, gitDir, request.base, commit, signal)) {
+      const key = path.toString('latin1')
+      const known = touched.get(key) ?? { path, base: before, versions: [] }
+      known.versions.push({ bcId, entry: after })
+      touched.set(key, known)
+    }
+  }
+  return touched
+}
+
+/** Paths that would be a file while something else lies below them. */
+function findCollisions(merged: ReadonlyMap<string, PathMerge>): readonly string[] {
+  const isThere = (key: string) => {
+    const merge = merged.get(key)
+    // Kept from the base: only where attempts disagreed, and then the base has it.
+    return merge !== undefined && !(merge.result && 'deleted' in merge.result)
+  }
+  const collisions = new Set<string>()
+  for (const key of merged.keys()) {
+    if (!isThere(key)) continue
+    for (let slash = key.indexOf('/'); slash !== -1; slash = key.indexOf('/', slash + 1)) {
+      const folder = key.slice(0, slash)
+      if (isThere(folder)) collisions.add(folder)
+    }
+  }
+  return [...collisions].toSorted()
+}
+
+/** A file in one attempt and a folder in another: the base stays, at that path and below it. */
+async function keepBase(
+  folder: string,
+  touched: ReadonlyMap<string, TouchedPath>,
+  merged: Map<string, PathMerge>,
+  blobs: Blobs,
+): Promise<void> {
+  for (const key of touched.keys()) {
+    if (key.startsWith(`${folder}/`)) merged.set(key, { result: undefined, conflicts: [] })
+  }
+  const { path, base, versions } = touched.get(folder)!
+  const files = versions.filter(({ entry }) => entry !== undefined)
+  const below = new Set(
+    [...touched].flatMap(([key, { versions: own }]) =>
+      key.startsWith(`${folder}/`) ? own.flatMap(({ bcId, entry }) => (entry ? [bcId] : [])) : [],
+    ),
+  )
+  const text = async (entry: TreeEntry | undefined) =>
+    entry && entry.mode !== '160000' ? cut(await blobs.read(entry)) : ''
+  const conflict: Conflict = {
+    path: nameOf(path),
+    kind: 'type',
+    line: 1,
+    base: await text(base),
+    versions: [
+      ...(await Promise.all(files.map(async ({ bcId, entry }) => ({ bcId, text: await text(entry) })))),
+      ...[...below].map((bcId) => ({ bcId, text: '(a folder)' })),
+    ],
+  }
+  merged.set(folder, { result: undefined, conflicts: [conflict] })
+}
+
+const cut = (bytes: Buffer): string => bytes.subarray(0, 4096).toString('utf8')
+const nameOf = (path: Buffer): string => visibleText(path.toString('utf8'))
+
+function toChange(path: Buffer, result: PathResult): ImportRequest['changes'][number] {
+  if ('deleted' in result) return { path, deleted: true }
+  if ('entry' in result) return { path, ...result.entry }
+  return {
+    path,
+    mode: result.mode === '100755' ? '100755' : '100644',
+    size: result.bytes.length,
+    content: async function* () {
+      yield result.bytes
+    },
+  }
+}

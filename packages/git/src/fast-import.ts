@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto'
+import { TuttiError } from '@tutti/core'
+import { gitDate, identity } from './hardened.ts'
+import type { TreeChange } from './port.ts'
+import type { GitRunner } from './run-git.ts'
+import { checkPath, quotePath } from './tree-path.ts'
+
+/** A path with an object that the mirror has already; how `combine` writes what needs no new bytes. */
+export interface KnownObject {
+  readonly path: Uint8Array
+  readonly mode: string
+  readonly oid: string
+}
+
+export interface ImportRequest {
+  /** The commit begins with its tree and has it as its only parent. */
+  readonly parent: string
+  readonly changes: readonly (TreeChange | KnownObject)[]
+  readonly message: string
+  readonly atMs: number
+}
+
+/**
+ * Builds one commit with `git fast-import`: no work tree, no index, no filter, any byte in a name. No ref is moved; the same
+ * request gives the same commit.
+ *
+ * @throws TuttiError `invalid_argument` for an unsafe path or two changes that cannot both be; `data_loss` when a content is
+ *   not as long as it said.
+ */
+export async function importCommit(
+  git: GitRunner,
+  gitDir: string,
+  request: ImportRequest,
+  signal: AbortSignal,
+): Promise<string> {
+  checkChanges(request.changes)
+  const ref = `refs/tutti/import/${randomUUID()}`
+  const broken: { error?: unknown } = {}
+  const output = await git.run(['fast-import', '--quiet', '--done', '--date-format=raw'], {
+    gitDir,
+    signal,
+    input: script(request, ref, broken),
+    timeoutMs: transferTimeoutMs,
+  })
+  if (broken.error !== undefined) throw broken.error
+  const commit = output.stdout.toString('latin1').trim()
+  if (output.exitCode !== 0 || commit === '') {
+    throw new TuttiError(
+      'internal',
+      'git fast-import failed; the log has its output.',
+      {},
+      new Error(output.stderr),
+    )
+  }
+  return commit
+}
+
+/** A checkpoint may carry gigabytes. */
+const transferTimeoutMs = 30 * 60_000
+
+async function* script(
+  { parent, changes, message, atMs }: ImportRequest,
+  ref: string,
+  broken: { error?: unknown },
+): AsyncGenerator<Uint8Array> {
+  try {
+    const text = Buffer.from(message.replaceAll('\0', ''))
+    const who = `${identity.name} <${identity.email}> ${gitDate(atMs)}`
+    yield Buffer.from(`commit ${ref}\nmark :1\nauthor ${who}\ncommitter ${who}\ndata ${text.length}\n`)
+    yield text
+    yield Buffer.from(`\nfrom ${parent}\n`)
+    // Deletes first: a folder in the place of a file must find it gone.
+    for (const change of changes) {
+      if ('deleted' in change) yield Buffer.concat([Buffer.from('D '), quotePath(change.path), newline])
+    }
+    for (const change of changes) {
+      if ('oid' in change) {
+        yield Buffer.concat([Buffer.from(`M ${change.mode} ${change.oid} `), quotePath(change.path), newline])
+      } else if ('content' in change) {
+        yield Buffer.concat([Buffer.from(`M ${change.mode} inline `), quotePath(change.path), newline])
+        yield Buffer.from(`data ${change.size}\n`)
+        yield* exactly(change)
+        yield newline
+      }
+    }
+    yield Buffer.from(`get-mark :1\nreset ${ref}\nfrom ${'0'.repeat(parent.length)}\n\ndone\n`)
+  } catch (error) {
+    // Without `done` git discards everything; the reason is ours to tell.
+    broken.error = error
+  }
+}
+
+const newline = Buffer.from('\n')
+
+async function* exactly(change: Extract<TreeChange, { size: number }>): AsyncGenerator<Uint8Array> {
+  let length = 0
+  for await (const chunk of change.content()) {
+    length += chunk.length
+    if (length > change.size) break
+    yield chunk
+  }
+  if (length !== change.size) {
+    const path = Buffer.from(change.path).toString('utf8')
+    throw new TuttiError(
+      'data_loss',
+      `The content of ${path} is not the ${change.size} bytes that it should be.`,
+      {
+        path,
+      },
+    )
+  }
+}
+
+/** Every path is safe, named once, and no file lies where another change needs a folder. */
+function checkChanges(changes: ImportRequest['changes']): void {
+  const all = new Set<string>()
+  const present = new Set<string>()
+  for (const change of changes) {
+    if (!('deleted' in change)) checkPath(change.path)
+    const key = Buffer.from(change.path).toString('latin1')
+    if (all.has(key)) refuse(change.path, 'has two changes')
+    all.add(key)
+    if (!('deleted' in change)) present.add(key)
+  }
+  for (const key of present) {
+    for (let slash = key.indexOf('/'); slash !== -1; slash = key.indexOf('/', slash + 1)) {
+      const folder = key.slice(0, slash)
+      if (present.has(folder)) refuse(Buffer.from(folder, 'latin1'), 'is a file and a folder at once')
+    }
+  }
+}
+
+function refuse(path: Uint8Array, why: string): never {
+  const shown = Buffer.from(path).toString('utf8')
+  throw new TuttiError('invalid_argument', `The path ${JSON.stringify(shown)} ${why}.`, {
+    field: 'changes.path',
+    path: shown,
+  })
+}

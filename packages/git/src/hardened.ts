@@ -1,0 +1,116 @@
+import { devNull } from 'node:os'
+
+/**
+ * Configuration that stands before every command of ours (research: host git experiment). It switches off each key through
+ * which a repository could start a program, and what would work behind our back.
+ */
+export const hardenedConfig: readonly string[] = [
+  `core.hooksPath=${devNull}`,
+  'core.fsmonitor=false',
+  `core.attributesFile=${devNull}`,
+  'core.commitGraph=false',
+  'core.quotePath=true',
+  'core.alternateRefsCommand=true',
+  'protocol.ext.allow=never',
+  'transfer.fsckObjects=true',
+  // Old histories of honest repositories have these; they harm nobody who does not check them out.
+  ...['zeroPaddedFilemode', 'badTimezone', 'missingSpaceBeforeDate', 'missingEmail'].flatMap((name) => [
+    `fetch.fsck.${name}=ignore`,
+    `receive.fsck.${name}=ignore`,
+  ]),
+  'gc.auto=0',
+  'maintenance.auto=false',
+  'credential.helper=',
+  'commit.gpgSign=false',
+  'push.gpgSign=false',
+  'push.followTags=false',
+  'fetch.recurseSubmodules=false',
+  'push.recurseSubmodules=no',
+  'submodule.recurse=false',
+  'merge.directoryRenames=false',
+  'merge.renames=true',
+  'merge.renormalize=false',
+  'diff.renames=false',
+  'diff.noprefix=false',
+  'diff.mnemonicPrefix=false',
+  'diff.indentHeuristic=true',
+]
+
+/**
+ * The other end of a local transport is git too, run in the user's own repository and ignorant of our `-c`: git clears them
+ * from its environment. So its command line carries them. Constants only: the string goes through a shell.
+ */
+const farEnd = [
+  `core.hooksPath=${devNull}`,
+  'core.fsmonitor=false',
+  'core.alternateRefsCommand=true',
+  'protocol.ext.allow=never',
+  'receive.denyCurrentBranch=refuse',
+  'receive.denyDeleteCurrent=refuse',
+  'receive.autogc=false',
+  'receive.procReceiveRefs=',
+  'gc.auto=0',
+  'maintenance.auto=false',
+  // The user has registered this repository; who owns its folder is not a reason to refuse it.
+  'safe.directory=*',
+]
+  .map((pair) => `-c '${pair}'`)
+  .join(' ')
+
+/** For `--upload-pack=` and `--receive-pack=` with a local location. */
+export const localUploadPack = `git ${farEnd} upload-pack`
+export const localReceivePack = `git ${farEnd} receive-pack`
+
+export type Protocol = 'https' | 'ssh' | 'file'
+
+/** Names that only the network needs; everything else of our own environment stays outside. */
+const networkNames = {
+  https: ['HTTPS_PROXY', 'https_proxy', 'NO_PROXY', 'no_proxy', 'SSL_CERT_FILE', 'SSL_CERT_DIR'],
+  ssh: ['SSH_AUTH_SOCK'],
+  file: [],
+} as const satisfies Record<Protocol, readonly string[]>
+
+/**
+ * The whole environment of a git process. Nothing is inherited but PATH and what the protocol needs: an inherited `GIT_DIR`
+ * would send our commits into another repository.
+ *
+ * @param home an empty folder of ours.
+ * @param protocol the one transport that this command may use; none when it needs no remote.
+ */
+export function hardenedEnvironment(
+  home: string,
+  gitDir: string | undefined,
+  protocol?: Protocol,
+): Record<string, string> {
+  const passed = (protocol ? networkNames[protocol] : []).flatMap((name) => {
+    const value = process.env[name]
+    return value ? [[name, value] as const] : []
+  })
+  return {
+    ...Object.fromEntries(passed),
+    PATH: process.env['PATH'] ?? '/usr/bin:/bin',
+    HOME: home,
+    XDG_CONFIG_HOME: home,
+    LC_ALL: 'C',
+    GIT_CONFIG_NOSYSTEM: '1',
+    GIT_CONFIG_GLOBAL: devNull,
+    GIT_ATTR_NOSYSTEM: '1',
+    GIT_TERMINAL_PROMPT: '0',
+    GIT_ASKPASS: 'true',
+    SSH_ASKPASS: 'true',
+    GIT_SSH_COMMAND: 'ssh -oBatchMode=yes -oClearAllForwardings=yes -oPermitLocalCommand=no',
+    GIT_OPTIONAL_LOCKS: '0',
+    GIT_NO_REPLACE_OBJECTS: '1',
+    GIT_NO_LAZY_FETCH: '1',
+    GIT_CEILING_DIRECTORIES: home,
+    // An empty list would mean git's own defaults.
+    GIT_ALLOW_PROTOCOL: protocol ?? 'none',
+    ...(gitDir === undefined ? {} : { GIT_DIR: gitDir }),
+  }
+}
+
+/** Who signs what Tutti makes; fixed, so that the same request gives the same commit. */
+export const identity = { name: 'Tutti', email: 'tutti@localhost' }
+
+/** git's form of a date: whole seconds, UTC. */
+export const gitDate = (atMs: number): string => `${Math.floor(atMs / 1000)} +0000`

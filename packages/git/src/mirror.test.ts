@@ -1,0 +1,233 @@
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createFixture, gone, never, put, userGit, type Fixture } from './fixture.test-support.ts'
+
+const ref = 'refs/tutti/agents/a/checkpoint'
+const atMs = 1_700_000_000_000
+let fixture: Fixture
+let base: string
+
+beforeEach(async () => {
+  fixture = await createFixture()
+  await writeFile(join(fixture.source, 'a.txt'), 'one\ntwo\n')
+  await writeFile(join(fixture.source, 'old.txt'), 'old\n')
+  await mkdir(join(fixture.source, 'dir'))
+  await writeFile(join(fixture.source, 'dir/x'), 'x\n')
+  base = fixture.commitAll()
+})
+afterEach(() => fixture.remove())
+
+test('resolves the default branch, branches, tags and hashes, and follows the source', async () => {
+  userGit(fixture.source, 'tag', '-a', 'v1', '-m', 'one')
+  userGit(fixture.source, 'branch', 'fix/ünïcode')
+  const mirror = await fixture.mirrors.open(fixture.source, never)
+  for (const name of [
+    '',
+    'HEAD',
+    'trunk',
+    'v1',
+    'fix/ünïcode',
+    'refs/heads/trunk',
+    base,
+    base.slice(0, 10),
+  ]) {
+    expect(await mirror.resolve(name, never), name).toBe(base)
+  }
+  expect(await fixture.mirrors.defaultBranch(fixture.source, never)).toBe('trunk')
+  await writeFile(join(fixture.source, 'b.txt'), 'b\n')
+  const next = fixture.commitAll()
+  userGit(fixture.source, 'branch', '-D', 'fix/ünïcode')
+  await mirror.updateRef('refs/tutti/base/en-1', base, never)
+  await fixture.mirrors.open(`${fixture.source}/`, never)
+  expect(await mirror.resolve('', never)).toBe(next)
+  await expect(mirror.resolve('fix/ünïcode', never)).rejects.toMatchObject({ code: 'not_found' })
+  expect(await mirror.readRef('refs/tutti/base/en-1', never)).toBe(base)
+  expect((await fixture.mirrors.attach(fixture.source, never)).path).toBe(mirror.path)
+})
+
+test('makes exactly the tree that was asked for: modes, links, deletes, binary, any name, swaps of file and folder', async () => {
+  const mirror = await fixture.mirrors.open(fixture.source, never)
+  const odd = Buffer.from([0x6e, 0xff, 0x22, 0x5c, 0x0a, 0x09, 0x20])
+  const changes = [
+    put('run.sh', '#!/bin/sh\n', '100755'),
+    put('link', '/etc/passwd', '120000'),
+    put('binary', Buffer.from([0, 255, 10, 13, 0])),
+    put('empty', ''),
+    put('ünï/日本.txt', 'crlf\r\n'),
+    put(odd, 'odd'),
+    gone('old.txt'),
+    gone('dir/x'),
+    put('dir', 'now a file\n'),
+    gone('a.txt'),
+    put('a.txt/inside', 'now a folder\n'),
+    gone('never/was'),
+  ]
+  const request = { parent: base, changes, ref, message: 'checkpoint\n', atMs }
+  const made = await mirror.commit(request, never)
+  expect(await mirror.commit(request, never)).toEqual(made)
+  expect(await mirror.readRef(ref, never)).toBe(made.commit)
+  const work = join(fixture.folder, 'work')
+  userGit(fixture.folder, 'clone', '-q', '--no-checkout', mirror.path, work)
+  userGit(work, 'fetch', '-q', 'origin', ref)
+  userGit(work, 'checkout', '-q', 'FETCH_HEAD')
+  // The same tree by the user's own git.
+  const twin = join(fixture.folder, 'twin')
+  userGit(fixture.folder, 'clone', '-q', fixture.source, twin)
+  userGit(twin, 'rm', '-q', '-r', 'old.txt', 'dir', 'a.txt')
+  for (const change of changes) {
+    if ('deleted' in change) continue
+    const path = Buffer.concat([Buffer.from(`${twin}/`), change.path])
+    const chunks: Uint8Array[] = []
+    for await (const chunk of change.content()) chunks.push(chunk)
+    const text = Buffer.concat(chunks)
+    await mkdir(Buffer.from(path.subarray(0, path.lastIndexOf('/'))).toString(), { recursive: true })
+    if (change.mode === '120000') await symlink(text.toString(), path)
+    else await writeFile(path, text)
+    if (change.mode === '100755') await chmod(path, 0o755)
+  }
+  userGit(twin, 'add', '-A')
+  expect(userGit(twin, 'write-tree')).toBe(made.tree)
+  expect(userGit(mirror.path, 'log', '-1', '--format=%an|%ae|%at|%s|%P', made.commit)).toBe(
+    `Tutti|tutti@localhost|1700000000|checkpoint|${base}`,
+  )
+  expect(userGit(mirror.path, 'for-each-ref', '--format=%(refname)', 'refs/tutti/import')).toBe('')
+  expect(userGit(mirror.path, 'fsck', '--strict')).not.toContain('error')
+})
+
+test('gives the parent back when nothing changes', async () => {
+  const mirror = await fixture.mirrors.open(fixture.source, never)
+  const tree = await mirror.treeOf(base, never)
+  for (const changes of [[], [put('a.txt', 'one\ntwo\n')], [gone('no-such')]]) {
+    expect(await mirror.commit({ parent: base, changes, ref, message: 'm', atMs }, never)).toEqual({
+      commit: base,
+      tree,
+    })
+  }
+  expect(await mirror.readRef(ref, never)).toBe(base)
+})
+
+test('SEC-01 refuses paths that lead out or into .git, and changes that cannot both be', async () => {
+  const mirror = await fixture.mirrors.open(fixture.source, never)
+  const bad = [
+    '../x',
+    '/etc/x',
+    'a/../../x',
+    '.git/config',
+    '.GIT/hooks/y',
+    'a/.git/z',
+    'a\0b',
+    '',
+    './',
+    'a//b',
+    'x'.repeat(5000),
+  ]
+  bad.push('git~1/config', '.git . /x', '.g\u200cit/config', 'a\\.git\\config', '.git::$INDEX_ALLOCATION/x')
+  for (const path of bad) {
+    const request = { parent: base, changes: [put(path, 'x')], ref, message: 'm', atMs }
+    await expect(mirror.commit(request, never), path).rejects.toMatchObject({ code: 'invalid_argument' })
+  }
+  for (const changes of [
+    [put('q', '1'), put('q', '2')],
+    [put('q', '1'), put('q/r', '2')],
+  ]) {
+    await expect(
+      mirror.commit({ parent: base, changes, ref, message: 'm', atMs }, never),
+    ).rejects.toMatchObject({
+      code: 'invalid_argument',
+    })
+  }
+  expect(await mirror.readRef(ref, never)).toBeUndefined()
+})
+
+test('refuses a content that is shorter or longer than it says, and moves nothing', async () => {
+  const mirror = await fixture.mirrors.open(fixture.source, never)
+  for (const size of [2, 9]) {
+    const changes = [{ ...put('f', 'four'), size }]
+    await expect(
+      mirror.commit({ parent: base, changes, ref, message: 'm', atMs }, never),
+    ).rejects.toMatchObject({
+      code: 'data_loss',
+    })
+  }
+  expect(await mirror.readRef(ref, never)).toBeUndefined()
+})
+
+test('an empty source begins with an empty root commit, the same everywhere', async () => {
+  const empty = join(fixture.folder, 'empty')
+  userGit(fixture.folder, 'init', '-q', '--bare', empty)
+  const mirror = await fixture.mirrors.open(empty, never)
+  const root = await mirror.resolve('', never)
+  expect(userGit(mirror.path, 'ls-tree', root)).toBe('')
+  await fixture.mirrors.open(empty, never)
+  expect(await mirror.resolve('', never)).toBe(root)
+  const { commit } = await mirror.commit(
+    { parent: root, changes: [put('f', 'x')], ref, message: 'm', atMs },
+    never,
+  )
+  expect(await mirror.push({ commit, branch: 'first' }, never)).toEqual({ outcome: 'pushed' })
+  expect(userGit(empty, 'rev-parse', 'first')).toBe(commit)
+})
+
+test('shows a diff with renames, cut where asked, with deceptive characters visible', async () => {
+  const mirror = await fixture.mirrors.open(fixture.source, never)
+  const changes = [gone('old.txt'), put('renamed.txt', 'old\n'), put('evil.txt', 'x\u202e\u001b[31m\n')]
+  const { commit } = await mirror.commit({ parent: base, changes, ref, message: 'm', atMs }, never)
+  const text = await mirror.diff(base, commit, 1 << 20, never)
+  expect(text).toContain('rename from old.txt')
+  expect(text).toContain(String.raw`+x\u{202e}\u{1b}[31m`)
+  expect(await mirror.countChanges(base, commit, never)).toBe(3)
+  expect(await mirror.diff(base, base, 100, never)).toBe('')
+  const short = await mirror.diff(base, commit, 60, never)
+  expect(short).toMatch(/\n\[cut here: the diff is longer than 60 bytes\]\n$/)
+  expect(short.length).toBeLessThan(140)
+})
+
+test('pushes with a lease, never over commits that were not seen, never to a checked-out branch', async () => {
+  const mirror = await fixture.mirrors.open(fixture.source, never)
+  const make = (text: string, parent = base) =>
+    mirror
+      .commit({ parent, changes: [put('p', text)], ref, message: text, atMs }, never)
+      .then(({ commit }) => commit)
+  const one = await make('1')
+  expect(await mirror.push({ commit: one, branch: 'tutti/x' }, never)).toEqual({ outcome: 'pushed' })
+  expect(await mirror.push({ commit: one, branch: 'tutti/x' }, never)).toEqual({ outcome: 'already_there' })
+  const two = await make('2')
+  expect(await mirror.push({ commit: two, branch: 'tutti/x' }, never)).toMatchObject({
+    outcome: 'refused',
+    why: 'moved',
+  })
+  expect(await mirror.push({ commit: two, branch: 'tutti/x', expected: one }, never)).toEqual({
+    outcome: 'pushed',
+  })
+  expect(await mirror.push({ commit: one, branch: 'tutti/x', expected: one }, never)).toMatchObject({
+    why: 'moved',
+  })
+  expect(await mirror.push({ commit: two, branch: 'trunk', expected: base }, never)).toMatchObject({
+    outcome: 'refused',
+    why: 'protected_branch',
+  })
+  expect(userGit(fixture.source, 'rev-parse', 'trunk', 'tutti/x')).toBe(`${base}\n${two}`)
+  expect(userGit(fixture.source, 'status', '--porcelain')).toBe('')
+})
+
+test('says what is wrong with a source that is not there', async () => {
+  const missing = join(fixture.folder, 'missing')
+  await expect(fixture.mirrors.open(missing, never)).rejects.toMatchObject({ code: 'unavailable' })
+  await expect(fixture.mirrors.attach(missing, never)).rejects.toMatchObject({ code: 'not_found' })
+  await expect(fixture.mirrors.open(fixture.source, AbortSignal.abort())).rejects.toMatchObject({
+    code: 'cancelled',
+  })
+})
+
+test('many opens at once, from two sets of mirrors on one folder, give one good mirror', async () => {
+  const { createMirrors } = await import('./mirrors.ts')
+  const other = createMirrors({ root: join(fixture.folder, 'mirrors') })
+  const opened = await Promise.all(
+    Array.from({ length: 12 }, (_, index) =>
+      (index % 2 ? other : fixture.mirrors).open(fixture.source, never),
+    ),
+  )
+  expect(new Set(opened.map(({ path }) => path)).size).toBe(1)
+  expect(await opened[0]!.resolve('', never)).toBe(base)
+})

@@ -1,0 +1,150 @@
+import { TuttiError } from '@tutti/core'
+import { combineAttempts } from './combine.ts'
+import { importCommit } from './fast-import.ts'
+import type { Location } from './location.ts'
+import type { Mirror } from './port.ts'
+import { pushCommit } from './push.ts'
+import { checkBranch, checkHash, checkOwnRef, checkRefName, isHash } from './ref-name.ts'
+import type { GitRunner } from './run-git.ts'
+import { sourceRefs } from './source.ts'
+import { visibleText } from './visible-text.ts'
+
+/** The operations on one mirror that is there. */
+export function createMirror(git: GitRunner, path: string, location: Location): Mirror {
+  /** Full hash of what a revision names, or undefined; `revision` is built from checked parts only. */
+  const lookUp = async (revision: string, signal: AbortSignal): Promise<string | undefined> => {
+    const output = await git.run(['rev-parse', '--verify', '--quiet', '--end-of-options', revision], {
+      gitDir: path,
+      signal,
+    })
+    const hash = output.stdout.toString('latin1').trim()
+    return output.exitCode === 0 && isHash(hash) ? hash : undefined
+  }
+  const commitAt = (revision: string, signal: AbortSignal) => lookUp(`${revision}^{commit}`, signal)
+
+  const mirror: Mirror = {
+    path,
+
+    async resolve(ref, signal) {
+      const name = ref === '' || ref === 'HEAD' ? '' : checkRefName(ref, 'ref')
+      for (const revision of candidates(name)) {
+        const commit = await commitAt(revision, signal)
+        if (commit !== undefined) return commit
+      }
+      const shown = name === '' ? 'the default branch' : `"${name}"`
+      throw new TuttiError(
+        'not_found',
+        `The repository has no commit at ${shown}; name a branch, a tag or a hash.`,
+        { ref },
+      )
+    },
+
+    async readRef(ref, signal) {
+      return await commitAt(checkOwnRef(ref), signal)
+    },
+
+    async updateRef(ref, commit, signal) {
+      await git.text(
+        path,
+        ['update-ref', '--no-deref', checkOwnRef(ref), checkHash(commit, 'commit')],
+        signal,
+      )
+    },
+
+    async treeOf(commit, signal) {
+      const tree = await lookUp(`${checkHash(commit, 'commit')}^{tree}`, signal)
+      if (tree === undefined)
+        throw new TuttiError('not_found', `The mirror has no commit ${commit}.`, { commit })
+      return tree
+    },
+
+    async countChanges(from, to, signal) {
+      const names = await git.bytes(
+        [
+          'diff-tree',
+          '-r',
+          '-z',
+          '--name-only',
+          '--no-renames',
+          '--end-of-options',
+          checkHash(from, 'from'),
+          checkHash(to, 'to'),
+          '--',
+        ],
+        { gitDir: path, signal, maxBytes: 256 << 20 },
+      )
+      let count = 0
+      for (const byte of names) if (byte === 0) count += 1
+      return count
+    },
+
+    async diff(from, to, maxBytes, signal) {
+      const options = [
+        '-r',
+        '-p',
+        '-M',
+        '--no-ext-diff',
+        '--no-textconv',
+        '--no-color',
+        '--src-prefix=a/',
+        '--dst-prefix=b/',
+      ]
+      const output = await git.run(
+        ['diff-tree', ...options, '--end-of-options', checkHash(from, 'from'), checkHash(to, 'to'), '--'],
+        { gitDir: path, signal, maxBytes, cut: true },
+      )
+      if (output.exitCode !== 0) {
+        throw new TuttiError(
+          'not_found',
+          'The mirror lacks one of the two commits.',
+          { from, to },
+          new Error(output.stderr),
+        )
+      }
+      const text = visibleText(output.stdout.toString('utf8').replaceAll('\r\n', '\n'))
+      if (!output.cut) return text
+      return `${text.slice(0, text.lastIndexOf('\n') + 1)}[cut here: the diff is longer than ${maxBytes} bytes]\n`
+    },
+
+    async commit(request, signal) {
+      const ref = checkOwnRef(request.ref)
+      const parent = checkHash(request.parent, 'parent')
+      const made = request.changes.length === 0 ? parent : await importCommit(git, path, request, signal)
+      const [tree, parentTree] = await Promise.all([
+        mirror.treeOf(made, signal),
+        mirror.treeOf(parent, signal),
+      ])
+      const commit = tree === parentTree ? parent : made
+      await mirror.updateRef(ref, commit, signal)
+      return { commit, tree }
+    },
+
+    async combine(request, signal) {
+      const ref = checkOwnRef(request.ref)
+      checkHash(request.base, 'base')
+      for (const { commit } of request.attempts) checkHash(commit, 'attempts.commit')
+      const combined = await combineAttempts(git, path, request, signal)
+      await mirror.updateRef(ref, combined.commit, signal)
+      return combined
+    },
+
+    async push(request, signal) {
+      checkBranch(request.branch)
+      checkHash(request.commit, 'commit')
+      if (request.expected !== undefined) checkHash(request.expected, 'expected')
+      return await pushCommit(git, path, location, request, signal)
+    },
+  }
+  return mirror
+}
+
+/** What a person may mean by a name, in order: branch, tag, full ref of the source, hash. */
+function candidates(name: string): readonly string[] {
+  if (name === '') return [`${sourceRefs}/HEAD`]
+  return [
+    `${sourceRefs}/heads/${name}`,
+    `${sourceRefs}/tags/${name}`,
+    ...(/^refs\/(?:heads|tags)\//.test(name) ? [`${sourceRefs}/${name.slice('refs/'.length)}`] : []),
+    ...(/^[0-9a-f]{7,64}$/.test(name) ? [name] : []),
+  ]
+}

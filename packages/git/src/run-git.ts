@@ -1,0 +1,156 @@
+import { TuttiError } from '@tutti/core'
+import { execa } from 'execa'
+import { simpleGit, type SimpleGit } from 'simple-git'
+import { hardenedConfig, hardenedEnvironment, type Protocol } from './hardened.ts'
+import { redact } from './visible-text.ts'
+
+export interface GitRun {
+  readonly gitDir?: string
+  readonly signal: AbortSignal
+  /** The one transport that this command may use. */
+  readonly protocol?: Protocol
+  readonly input?: Uint8Array | AsyncIterable<Uint8Array>
+  readonly env?: Readonly<Record<string, string>>
+  /** More configuration; constants of ours or values that were checked. */
+  readonly config?: readonly string[]
+  /** Output above this is an error, or is cut when `cut` is set. Default 64 MiB: lists of paths of big repositories fit. */
+  readonly maxBytes?: number
+  readonly cut?: boolean
+  /** Default 2 minutes: local work; transfers say so themselves. */
+  readonly timeoutMs?: number
+}
+
+export interface GitOutput {
+  readonly exitCode: number
+  readonly stdout: Buffer
+  readonly stderr: string
+  readonly cut: boolean
+}
+
+/** What ran, for the log: never the environment, and no operand that could hold a secret. */
+export interface GitLogEntry {
+  readonly command: string
+  readonly exitCode: number
+  readonly ms: number
+}
+
+export interface GitRunner {
+  /** Raw bytes in and out. Resolves for any exit code; an abort kills git with everything that it started. */
+  run(args: readonly string[], options: GitRun): Promise<GitOutput>
+  /** Like `run`, and throws `internal` unless the exit code is 0. */
+  bytes(args: readonly string[], options: GitRun): Promise<Buffer>
+  /** For short commands of text on one mirror. A failure with nothing on stderr (`--quiet`) is an empty text. */
+  text(gitDir: string, args: readonly string[], signal: AbortSignal): Promise<string>
+}
+
+export interface GitRunnerOptions {
+  readonly gitPath: string
+  /** An empty folder of ours. */
+  readonly home: string
+  readonly log?: (entry: GitLogEntry) => void
+}
+
+const localTimeoutMs = 120_000
+const defaultMaxBytes = 64 << 20
+
+/** The one place where git is started (design §8): `execa` for bytes and transfers, simple-git for short commands of text. */
+export function createGitRunner({ gitPath, home, log }: GitRunnerOptions): GitRunner {
+  const configArguments = (more: readonly string[] = []) =>
+    [...hardenedConfig, ...more].flatMap((pair) => ['-c', pair])
+
+  const run = async (args: readonly string[], options: GitRun): Promise<GitOutput> => {
+    if (options.signal.aborted) throw cancelled(options.signal)
+    const started = performance.now()
+    const maxBytes = options.maxBytes ?? defaultMaxBytes
+    const result = await execa(gitPath, [...configArguments(options.config), ...args], {
+      cwd: options.gitDir ?? home,
+      env: { ...hardenedEnvironment(home, options.gitDir, options.protocol), ...options.env },
+      extendEnv: false,
+      reject: false,
+      encoding: 'buffer',
+      stripFinalNewline: false,
+      maxBuffer: { stdout: maxBytes, stderr: 1 << 20 },
+      cancelSignal: options.signal,
+      timeout: options.timeoutMs ?? localTimeoutMs,
+      killDescendants: true,
+      killSignal: 'SIGKILL',
+      stdin: options.input ?? 'ignore',
+    })
+    const name = args.find((argument) => !argument.startsWith('-')) ?? ''
+    log?.({ command: name, exitCode: result.exitCode ?? -1, ms: performance.now() - started })
+    if (options.signal.aborted) throw cancelled(options.signal)
+    if (result.timedOut) {
+      throw new TuttiError('deadline_exceeded', `git ${name} took too long and was stopped.`, {
+        command: name,
+      })
+    }
+    if (result.isMaxBuffer && !options.cut) {
+      throw new TuttiError('resource_exhausted', `git ${name} wrote more than ${maxBytes} bytes.`, {
+        command: name,
+      })
+    }
+    if (result.exitCode === undefined && !result.isMaxBuffer) {
+      const hint = result.code === 'ENOENT' ? ' Install git 2.38 or newer.' : ''
+      throw new TuttiError('unavailable', `git ${name} could not run.${hint}`, { command: name }, result)
+    }
+    return {
+      exitCode: result.exitCode ?? 0,
+      stdout: Buffer.from(result.stdout),
+      stderr: redact(Buffer.from(result.stderr).toString('utf8')),
+      cut: result.isMaxBuffer,
+    }
+  }
+
+  const simple = (gitDir: string, signal: AbortSignal): SimpleGit => {
+    const env = hardenedEnvironment(home, gitDir)
+    return simpleGit({
+      baseDir: gitDir,
+      binary: gitPath,
+      config: [...hardenedConfig],
+      abort: signal,
+      timeout: { block: localTimeoutMs },
+      allowEnvironment: Object.keys(env),
+      // For the constants above alone: what comes from outside is an operand behind `--` or `--end-of-options`, or was checked.
+      unsafe: {
+        allowUnsafeAlias: true,
+        allowUnsafeAskPass: true,
+        allowUnsafeConfigPaths: true,
+        allowUnsafeCredentialHelper: true,
+        allowUnsafeCustomBinary: true,
+        allowUnsafeFsMonitor: true,
+        allowUnsafeHooksPath: true,
+        allowUnsafeProtocolOverride: true,
+        allowUnsafeSshCommand: true,
+      },
+    }).env(env)
+  }
+
+  return {
+    run,
+    async bytes(args, options) {
+      const output = await run(args, options)
+      if (output.exitCode !== 0) throw failed(args[0] ?? '', output.stderr)
+      return output.stdout
+    },
+    async text(gitDir, args, signal) {
+      if (signal.aborted) throw cancelled(signal)
+      const started = performance.now()
+      const answer = await simple(gitDir, signal)
+        .raw([...args])
+        .catch((cause: unknown) => {
+          if (signal.aborted) throw cancelled(signal)
+          throw failed(args[0] ?? '', redact(cause instanceof Error ? cause.message : String(cause)))
+        })
+      log?.({ command: args[0] ?? '', exitCode: 0, ms: performance.now() - started })
+      return answer.trim()
+    },
+  }
+}
+
+const cancelled = (signal: AbortSignal) =>
+  new TuttiError('cancelled', 'The call was cancelled.', {}, signal.reason)
+
+function failed(command: string, stderr: string): TuttiError {
+  const cause = new Error(stderr)
+  return new TuttiError('internal', `git ${command} failed; the log has its output.`, { command }, cause)
+}
