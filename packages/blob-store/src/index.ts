@@ -1,1 +1,3 @@
 export type { BlobStore, ByteRange } from './port.ts'
+export { createFilesystemBlobStore } from './filesystem.ts'
+export { createMemoryBlobStore } from './memory.ts'

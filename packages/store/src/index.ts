@@ -29,3 +29,5 @@ export type {
   RepositoryCatalog,
   RepositoryRow,
 } from './catalog/port.ts'
+export { createSqliteStore, type SqliteStore, type SqliteStoreOptions } from './sqlite/sqlite-store.ts'
+export { createCrashPoints } from './crash-points.ts'

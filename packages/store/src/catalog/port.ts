@@ -136,7 +136,9 @@ export interface EnsembleCatalog {
   list(owner: string, page: PageRequest, signal: AbortSignal): Promise<Page<EnsembleRow>>
   project(
     ensembleId: EnsembleId,
-    projection: Partial<Pick<EnsembleRow, 'phase' | 'reason' | 'resultBlobId'>> & { readonly logSequence: number },
+    projection: Partial<Pick<EnsembleRow, 'phase' | 'reason' | 'resultBlobId'>> & {
+      readonly logSequence: number
+    },
     signal: AbortSignal,
   ): Promise<boolean>
   markStarted(ensembleId: EnsembleId, signal: AbortSignal): Promise<void>
@@ -171,8 +173,17 @@ export interface PullRequestRow {
 
 export interface PullRequestCatalog {
   /** Gives the next number of the repository, or updates the open one with the same head and base. */
-  upsert(pullRequest: Omit<PullRequestRow, 'number' | 'url'>, urlOf: (number: number) => string, signal: AbortSignal): Promise<PullRequestRow>
-  findOpen(repository: string, head: string, base: string, signal: AbortSignal): Promise<PullRequestRow | undefined>
+  upsert(
+    pullRequest: Omit<PullRequestRow, 'number' | 'url'>,
+    urlOf: (number: number) => string,
+    signal: AbortSignal,
+  ): Promise<PullRequestRow>
+  findOpen(
+    repository: string,
+    head: string,
+    base: string,
+    signal: AbortSignal,
+  ): Promise<PullRequestRow | undefined>
   get(owner: string, repository: string, number: number, signal: AbortSignal): Promise<PullRequestRow>
   list(owner: string, page: PageRequest, signal: AbortSignal): Promise<Page<PullRequestRow>>
 }
@@ -189,7 +200,16 @@ export interface LeaseRow {
 /** Slots for sandboxes: granted in order of arrival, never more than `slots` of a kind on a host (design §5). */
 export interface LeaseCatalog {
   /** Puts the holder into the queue if it is not there, grants free slots in order, and tells where it stands (0: granted). */
-  acquire(request: { readonly host: string; readonly kind: LeaseRow['kind']; readonly holder: string; readonly slots: number; readonly now: number }, signal: AbortSignal): Promise<{ readonly position: number }>
+  acquire(
+    request: {
+      readonly host: string
+      readonly kind: LeaseRow['kind']
+      readonly holder: string
+      readonly slots: number
+      readonly now: number
+    },
+    signal: AbortSignal,
+  ): Promise<{ readonly position: number }>
   /** Gives the slot or the place in the queue back. Idempotent. */
   release(host: string, holder: string, signal: AbortSignal): Promise<void>
   list(host: string, signal: AbortSignal): Promise<readonly LeaseRow[]>
@@ -200,7 +220,13 @@ export interface IdempotencyCatalog {
    * The first call stores `answer` under the key; a repeat with the same `digest` of its request gets that first answer.
    * @throws TuttiError `already_exists` when the key was used with another request (detail `key`).
    */
-  claim(owner: string, key: string, digest: string, answer: string, signal: AbortSignal): Promise<{ readonly answer: string; readonly repeated: boolean }>
+  claim(
+    owner: string,
+    key: string,
+    digest: string,
+    answer: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly answer: string; readonly repeated: boolean }>
 }
 
 export interface BlobRefCatalog {

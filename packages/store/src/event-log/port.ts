@@ -76,7 +76,12 @@ export interface EventLog {
    * @throws TuttiError `aborted` for a gap (detail `expected`) or an older epoch (detail `fenced`); `not_found` for an unknown
    *   log; `failed_precondition` for a closed one; `unavailable` when the store fails: then nothing was stored.
    */
-  append(log: LogId, producer: Producer, records: readonly NewRecord[], signal: AbortSignal): Promise<Appended>
+  append(
+    log: LogId,
+    producer: Producer,
+    records: readonly NewRecord[],
+    signal: AbortSignal,
+  ): Promise<Appended>
 
   /** The number that this producer's next append must have; 1 for a new producer or epoch. */
   expected(log: LogId, producerId: string, epoch: number, signal: AbortSignal): Promise<number>

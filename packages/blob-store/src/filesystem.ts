@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto'
+import { link, open, rename, stat, unlink, type FileHandle } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+import { TuttiError, noCrashPoints, type BlobId, type CrashPoint } from '@tutti/core'
+import { abortableSource, throwIfAborted } from './abortable-source.ts'
+import { checkRead, damaged, notFound } from './blob-errors.ts'
+import { createDurableFolders } from './durable-folders.ts'
+import { removeLeftovers, temporaryName } from './leftovers.ts'
+import type { BlobStore, ByteRange } from './port.ts'
+
+const chunkBytes = 256 << 10
+
+/**
+ * Blobs as files below `root`, fanned out by the first two bytes of the hash; unfinished ones are in `root/tmp`, where those of
+ * killed processes are removed at the start. The default store of the embedded mode; several processes may share it.
+ */
+export function createFilesystemBlobStore({
+  root,
+  crashPoint = noCrashPoints,
+}: {
+  root: string
+  crashPoint?: CrashPoint
+}): BlobStore {
+  const base = resolve(root)
+  const temporaries = join(base, 'tmp')
+  const pathOf = (id: BlobId) => join(base, id.slice(7, 9), id.slice(9, 11), id)
+  const folders = createDurableFolders(base)
+  const cleaned = removeLeftovers(temporaries)
+
+  /** Gives the finished file its name. A blob that is there stays, unless it is damaged: then this good one replaces it. */
+  async function publish(temporary: string, id: BlobId): Promise<void> {
+    const path = pathOf(id)
+    await folders.make(dirname(path))
+    await link(temporary, path).catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+      if (!(await isIntact(path, id))) await rename(temporary, path)
+    })
+    await folders.sync(dirname(path))
+  }
+
+  async function* stream(id: BlobId, signal: AbortSignal, range?: ByteRange): AsyncGenerator<Uint8Array> {
+    throwIfAborted(signal)
+    checkRead(id, range)
+    const file = await openBlob(pathOf(id), id)
+    try {
+      const hash = range ? undefined : createHash('sha256')
+      for await (const chunk of readChunks(file, range)) {
+        throwIfAborted(signal)
+        hash?.update(chunk)
+        yield chunk
+      }
+      throwIfAborted(signal)
+      if (hash && `sha256_${hash.digest('hex')}` !== id) throw damaged(id)
+    } finally {
+      await file.close()
+    }
+  }
+
+  return {
+    async put(bytes, signal) {
+      throwIfAborted(signal)
+      await cleaned
+      await folders.make(temporaries).catch(refuse)
+      const temporary = join(temporaries, temporaryName())
+      const file = await open(temporary, 'wx', 0o400).catch(refuse)
+      try {
+        const hash = createHash('sha256')
+        for await (const chunk of abortableSource(bytes, signal)) {
+          hash.update(chunk)
+          await file.writeFile(chunk).catch(refuse)
+        }
+        await file.sync().catch(refuse)
+        throwIfAborted(signal)
+        const id: BlobId = `sha256_${hash.digest('hex')}`
+        await crashPoint('blob.put', () => publish(temporary, id)).catch(refuse)
+        return id
+      } finally {
+        await file.close()
+        // Gone already when it has replaced a damaged blob.
+        await unlink(temporary).catch(() => {})
+      }
+    },
+
+    stream,
+
+    async get(id, signal, range) {
+      const chunks: Uint8Array[] = []
+      for await (const chunk of stream(id, signal, range)) chunks.push(chunk)
+      return new Uint8Array(Buffer.concat(chunks))
+    },
+
+    async has(id, signal) {
+      throwIfAborted(signal)
+      checkRead(id, undefined)
+      return stat(pathOf(id)).then(
+        () => true,
+        (error: NodeJS.ErrnoException) => error.code !== 'ENOENT' && refuse(error),
+      )
+    },
+  }
+}
+
+async function openBlob(path: string, id: BlobId): Promise<FileHandle> {
+  return open(path, 'r').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') throw notFound(id, error)
+    return refuse(error)
+  })
+}
+
+async function* readChunks(file: FileHandle, range: ByteRange | undefined): AsyncGenerator<Uint8Array> {
+  let position = range?.start ?? 0
+  const end = range?.end ?? Number.POSITIVE_INFINITY
+  while (position < end) {
+    const buffer = new Uint8Array(Math.min(chunkBytes, end - position))
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, position).catch(refuse)
+    if (bytesRead === 0) return
+    position += bytesRead
+    yield buffer.subarray(0, bytesRead)
+  }
+}
+
+async function isIntact(path: string, id: BlobId): Promise<boolean> {
+  const file = await openBlob(path, id)
+  try {
+    const hash = createHash('sha256')
+    for await (const chunk of readChunks(file, undefined)) hash.update(chunk)
+    return `sha256_${hash.digest('hex')}` === id
+  } finally {
+    await file.close()
+  }
+}
+
+/** A full or failing disk is `unavailable`, to be tried again; it must never look like a blob that is not there. */
+function refuse(cause: NodeJS.ErrnoException): never {
+  if (cause instanceof TuttiError) throw cause
+  throw new TuttiError(
+    'unavailable',
+    `The blob folder failed with ${cause.code ?? cause.name}; look at the disk, then try again.`,
+    {},
+    cause,
+  )
+}

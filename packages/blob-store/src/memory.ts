@@ -1,0 +1,45 @@
+import { createHash } from 'node:crypto'
+import type { BlobId } from '@tutti/core'
+import { abortableSource, throwIfAborted } from './abortable-source.ts'
+import { checkRead, notFound } from './blob-errors.ts'
+import type { BlobStore, ByteRange } from './port.ts'
+
+/** Blobs in this process's memory, for tests. Durable as long as the process. */
+export function createMemoryBlobStore(): BlobStore {
+  const blobs = new Map<BlobId, Uint8Array>()
+
+  function read(id: BlobId, signal: AbortSignal, range?: ByteRange): Uint8Array {
+    throwIfAborted(signal)
+    checkRead(id, range)
+    const bytes = blobs.get(id)
+    if (!bytes) throw notFound(id)
+    // A copy: nobody may change a blob.
+    return bytes.slice(range?.start, range?.end)
+  }
+
+  return {
+    async put(bytes, signal) {
+      const chunks: Uint8Array[] = []
+      for await (const chunk of abortableSource(bytes, signal)) chunks.push(chunk.slice())
+      const whole = Buffer.concat(chunks)
+      const id: BlobId = `sha256_${createHash('sha256').update(whole).digest('hex')}`
+      blobs.set(id, new Uint8Array(whole))
+      return id
+    },
+
+    async *stream(id, signal, range) {
+      const bytes = read(id, signal, range)
+      if (bytes.length > 0) yield bytes
+    },
+
+    async get(id, signal, range) {
+      return read(id, signal, range)
+    },
+
+    async has(id, signal) {
+      throwIfAborted(signal)
+      checkRead(id, undefined)
+      return blobs.has(id)
+    },
+  }
+}

@@ -1,0 +1,2 @@
+export { testEventLogContract } from './event-log/contract.ts'
+export { testCatalogContract } from './catalog/contract.ts'

@@ -1,0 +1,113 @@
+import { TuttiError, type Clock, type CrashPoint, type LogId } from '@tutti/core'
+import { abortable, cancelled } from '../abortable.ts'
+import type { SqliteThread } from '../sqlite/sqlite-thread.ts'
+import type { LogWaiter, LogWaiters } from './log-waiters.ts'
+import type { EventLog, NewRecord, Producer, ReadResult } from './port.ts'
+
+const defaultMaxBytes = 1 << 20
+
+/** The event log on the SQLite thread. `announce` tells other processes that a log has changed. */
+export function createSqliteEventLog({
+  thread,
+  waiters,
+  announce,
+  crashPoint,
+  clock,
+}: {
+  thread: SqliteThread
+  waiters: LogWaiters
+  announce: (log: LogId) => void
+  crashPoint: CrashPoint
+  clock: Clock
+}): EventLog {
+  function changed(log: LogId): void {
+    waiters.wake(log)
+    announce(log)
+  }
+
+  /** Runs the step unless the caller gave up before; the change is told even when they give up later. */
+  function change<T>(log: LogId, signal: AbortSignal, step: () => Promise<T>): Promise<T> {
+    if (signal.aborted) throw cancelled(signal)
+    const done = step().then((value) => {
+      changed(log)
+      return value
+    })
+    return abortable(done, signal)
+  }
+
+  return {
+    async create(log, owner, signal) {
+      await change(log, signal, () => thread.call('create', { log, owner, at: clock.now() }))
+    },
+
+    async append(log, producer, records, signal) {
+      checkAppend(producer, records)
+      return change(log, signal, () =>
+        crashPoint('log.append', () => thread.call('append', { log, producer, records, at: clock.now() })),
+      )
+    },
+
+    async expected(log, producerId, epoch, signal) {
+      return abortable(thread.call('expected', { log, producerId, epoch }), signal)
+    },
+
+    async read(log, from, { waitMs = 0, maxBytes = defaultMaxBytes, types }, signal) {
+      if (!Number.isSafeInteger(from) || from < 0) {
+        throw new TuttiError('invalid_argument', 'A position in a log is a whole number from 0.', {
+          field: 'from',
+        })
+      }
+      const end = clock.monotonic() + waitMs
+      let position = from
+      for (;;) {
+        if (signal.aborted) throw cancelled(signal)
+        const left = end - clock.monotonic()
+        const waiter = left > 0 ? waiters.enter(log, position) : undefined
+        try {
+          const ask = { log, from: position, maxBytes, ...(types && { types }) }
+          const result: ReadResult = await abortable(thread.call('read', ask), signal)
+          const { records, next, head } = result
+          const atEnd = next === head.last
+          if (records.length > 0 || (atEnd && (head.closed || !waiter))) return result
+          position = next
+          // A filtered read that stopped half-way has more to look at before it may wait.
+          if (atEnd && waiter) await waitFor(waiter, left, clock, signal)
+        } finally {
+          waiter?.leave()
+        }
+      }
+    },
+
+    async head(log, signal) {
+      return abortable(thread.call('head', { log }), signal)
+    },
+
+    async close(log, signal) {
+      await change(log, signal, () => thread.call('close', { log }))
+    },
+  }
+}
+
+/** Until woken or out of time, whichever is first. */
+async function waitFor(waiter: LogWaiter, ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  const over = new AbortController()
+  try {
+    const asleep = clock.sleep(ms, over.signal).catch(() => {})
+    await abortable(Promise.race([waiter.woken, asleep]), signal)
+  } finally {
+    over.abort()
+  }
+}
+
+function checkAppend(producer: Producer, records: readonly NewRecord[]): void {
+  const { epoch, sequence } = producer
+  if (!Number.isSafeInteger(epoch) || epoch < 0 || !Number.isSafeInteger(sequence) || sequence < 1) {
+    throw new TuttiError('invalid_argument', 'A producer numbers its appends from 1 and its epochs from 0.', {
+      field: 'producer',
+    })
+  }
+  // An empty append would leave no record, and so no trace of its number.
+  if (records.length === 0) {
+    throw new TuttiError('invalid_argument', 'An append needs at least one record.', { field: 'records' })
+  }
+}

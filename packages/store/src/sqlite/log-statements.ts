@@ -1,0 +1,193 @@
+import type { DatabaseSync } from 'node:sqlite'
+import { TuttiError, type LogId } from '@tutti/core'
+import type { Appended, LogHead, LogRecord, ReadResult } from '../event-log/port.ts'
+import type { AppendAsk, ReadAsk } from './messages.ts'
+import { recordChecksum, recordFormat } from './record-checksum.ts'
+
+/** A filtered read looks at this many bytes at most before it answers, so that it cannot hold the thread up. */
+const maxScannedBytes = 16 << 20
+
+/** The event log's statements, run inside the SQLite thread; those that write expect an open transaction. */
+export function createLogStatements(db: DatabaseSync) {
+  const insertLog = db.prepare(
+    'INSERT INTO logs (log_id, owner, last, closed, created_at) VALUES (?, ?, 0, 0, ?) ON CONFLICT DO NOTHING',
+  )
+  const selectLog = db.prepare('SELECT owner, last, closed FROM logs WHERE log_id = ?')
+  const closeLog = db.prepare('UPDATE logs SET closed = 1 WHERE log_id = ?')
+  const setLast = db.prepare('UPDATE logs SET last = ? WHERE log_id = ?')
+  const newest = db.prepare(
+    `SELECT epoch, producer_sequence AS sequence FROM log_records WHERE log_id = ? AND producer = ?
+     ORDER BY epoch DESC, producer_sequence DESC LIMIT 1`,
+  )
+  const stored = db.prepare(
+    `SELECT min(sequence) AS first, max(sequence) AS last FROM log_records
+     WHERE log_id = ? AND producer = ? AND epoch = ? AND producer_sequence = ?`,
+  )
+  const insertRecord = db.prepare(
+    `INSERT INTO log_records (log_id, sequence, owner, type, body, at, producer, epoch, producer_sequence, format, checksum)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+  const selectRecords = db.prepare(
+    `SELECT sequence, type, body, at, producer, epoch, producer_sequence AS producerSequence, format, checksum
+     FROM log_records WHERE log_id = ? AND sequence > ? ORDER BY sequence`,
+  )
+
+  function find(log: LogId): LogHead & { owner: string } {
+    const row = selectLog.get(log) as { owner: string; last: number; closed: number } | undefined
+    if (!row) throw new TuttiError('not_found', `There is no log ${log}.`, { log })
+    return { owner: row.owner, last: row.last, closed: row.closed === 1 }
+  }
+
+  function expected(log: LogId, producerId: string, epoch: number): number {
+    const seen = newest.get(log, producerId) as { epoch: number; sequence: number } | undefined
+    if (!seen || epoch > seen.epoch) return 1
+    if (epoch === seen.epoch) return seen.sequence + 1
+    throw new TuttiError(
+      'aborted',
+      `Producer ${producerId} of log ${log} has gone on to epoch ${seen.epoch}; epoch ${epoch} must stop.`,
+      { fenced: true, epoch: seen.epoch },
+    )
+  }
+
+  function storedBefore({ log, producer }: AppendAsk): Appended {
+    const { first, last } = stored.get(log, producer.id, producer.epoch, producer.sequence) as {
+      first: number | null
+      last: number | null
+    }
+    if (first !== null && last !== null) return { first, last, repeated: true }
+    throw new TuttiError(
+      'data_loss',
+      `The records of append ${producer.sequence} of producer ${producer.id} in log ${log} are missing.`,
+      { log },
+    )
+  }
+
+  return {
+    create: (log: LogId, owner: string, at: number): void => {
+      insertLog.run(log, owner, at)
+    },
+
+    append(ask: AppendAsk): Appended {
+      const { log, producer, records, at } = ask
+      const head = find(log)
+      const next = expected(log, producer.id, producer.epoch)
+      if (producer.sequence < next) return storedBefore(ask)
+      if (head.closed) {
+        throw new TuttiError('failed_precondition', `Log ${log} is closed; nothing can be added to it.`, {
+          log,
+        })
+      }
+      if (producer.sequence > next) {
+        throw new TuttiError(
+          'aborted',
+          `Append ${producer.sequence} of producer ${producer.id} would leave a gap in log ${log}; go on with ${next}.`,
+          { expected: next },
+        )
+      }
+      let sequence = head.last
+      for (const { type, body } of records) {
+        sequence += 1
+        const record = {
+          sequence,
+          type,
+          body,
+          at,
+          producer: producer.id,
+          epoch: producer.epoch,
+          producerSequence: producer.sequence,
+        }
+        const checksum = recordChecksum(log, record)
+        insertRecord.run(
+          log,
+          sequence,
+          head.owner,
+          type,
+          body,
+          at,
+          producer.id,
+          producer.epoch,
+          producer.sequence,
+          recordFormat,
+          checksum,
+        )
+      }
+      setLast.run(sequence, log)
+      return { first: head.last + 1, last: sequence, repeated: false }
+    },
+
+    close(log: LogId): void {
+      find(log)
+      closeLog.run(log)
+    },
+
+    expected(log: LogId, producerId: string, epoch: number): number {
+      find(log)
+      return expected(log, producerId, epoch)
+    },
+
+    head(log: LogId): LogHead {
+      const { last, closed } = find(log)
+      return { last, closed }
+    },
+
+    heads(logs: readonly LogId[]): ReadonlyMap<LogId, LogHead> {
+      const found = new Map<LogId, LogHead>()
+      for (const log of logs) {
+        const row = selectLog.get(log) as { last: number; closed: number } | undefined
+        if (row) found.set(log, { last: row.last, closed: row.closed === 1 })
+      }
+      return found
+    },
+
+    read({ log, from, maxBytes, types }: ReadAsk): ReadResult {
+      const { last, closed } = find(log)
+      if (from > last) {
+        throw new TuttiError('out_of_range', `Log ${log} ends at ${last}; position ${from} lies beyond it.`, {
+          last,
+        })
+      }
+      const wanted = types && new Set(types)
+      const records: LogRecord[] = []
+      let next = from
+      let bytes = 0
+      let scanned = 0
+      // The rows are those of the same instant as the head: a reader runs inside one read transaction.
+      for (const row of selectRecords.iterate(log, from) as Iterable<StoredRecord>) {
+        if (row.sequence > last) break
+        if (row.sequence !== next + 1 || !isIntact(log, row)) break
+        next = row.sequence
+        const size = Buffer.byteLength(row.body)
+        scanned += size
+        if (!wanted || wanted.has(row.type)) {
+          const { sequence, type, body, at, producer, epoch } = row
+          records.push({ sequence, type, body, at, producer, epoch })
+          bytes += size
+        }
+        if (bytes >= maxBytes || scanned >= maxScannedBytes) return { records, next, head: { last, closed } }
+      }
+      if (next === from && next < last) {
+        const sequence = next + 1
+        throw new TuttiError('data_loss', `Record ${sequence} of log ${log} is missing or damaged.`, {
+          log,
+          sequence,
+        })
+      }
+      return { records, next, head: { last, closed } }
+    },
+  }
+}
+
+interface StoredRecord {
+  readonly sequence: number
+  readonly type: string
+  readonly body: string
+  readonly at: number
+  readonly producer: string
+  readonly epoch: number
+  readonly producerSequence: number
+  readonly format: number
+  readonly checksum: number
+}
+
+const isIntact = (log: LogId, row: StoredRecord): boolean =>
+  typeof row.body === 'string' && row.format === recordFormat && row.checksum === recordChecksum(log, row)
