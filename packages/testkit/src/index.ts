@@ -1,4 +1,11 @@
 export {
+  createFakeModelServer,
+  type FakeDelta,
+  type FakeModelAnswer,
+  type FakeModelRequest,
+  type FakeModelServer,
+} from './fake-model-server.ts'
+export {
   createLocalAgentHost,
   type LocalAgentHost,
   type LocalExecExit,
