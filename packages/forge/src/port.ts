@@ -29,10 +29,27 @@ export interface Forge {
   readonly name: string
   /** The repository's default branch; never assumed to be `main`. */
   defaultBranch(owner: string, repository: string, signal: AbortSignal): Promise<string>
-  findOpen(owner: string, repository: string, head: string, base: string, signal: AbortSignal): Promise<PullRequest | undefined>
+  findOpen(
+    owner: string,
+    repository: string,
+    head: string,
+    base: string,
+    signal: AbortSignal,
+  ): Promise<PullRequest | undefined>
   /** Idempotent by head and base: an open one is updated instead. */
-  create(owner: string, repository: string, request: NewPullRequest, signal: AbortSignal): Promise<PullRequest>
-  update(owner: string, repository: string, number: number, change: Partial<Pick<PullRequest, 'title' | 'body' | 'draft' | 'headCommit'>>, signal: AbortSignal): Promise<PullRequest>
+  create(
+    owner: string,
+    repository: string,
+    request: NewPullRequest,
+    signal: AbortSignal,
+  ): Promise<PullRequest>
+  update(
+    owner: string,
+    repository: string,
+    number: number,
+    change: Partial<Pick<PullRequest, 'title' | 'body' | 'draft' | 'headCommit'>>,
+    signal: AbortSignal,
+  ): Promise<PullRequest>
   comment(owner: string, repository: string, number: number, body: string, signal: AbortSignal): Promise<void>
   /** @throws TuttiError `not_found`. */
   get(owner: string, repository: string, number: number, signal: AbortSignal): Promise<PullRequest>
