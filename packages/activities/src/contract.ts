@@ -1,4 +1,13 @@
-import type { AgentId, AgentState, BlobId, EnsembleId, EnsemblePhase, Reason, Turn } from '@tutti/core'
+import type {
+  AgentId,
+  AgentState,
+  AgentStatus,
+  BlobId,
+  EnsembleId,
+  EnsemblePhase,
+  Reason,
+  Turn,
+} from '@tutti/core'
 
 /** Who works, in which sandbox life. On every activity that touches an agent. */
 export interface AgentScope {
@@ -12,9 +21,21 @@ export interface AgentScope {
 export type WorkflowEvent =
   | { readonly type: 'session_start' }
   | { readonly type: 'user_message'; readonly turn: Turn }
-  | { readonly type: 'status' }
+  | {
+      readonly type: 'status'
+      readonly status: AgentStatus
+      readonly paused: boolean
+      readonly reason?: Reason
+      readonly queued: number
+      readonly hadSandbox: boolean
+    }
   | { readonly type: 'turn_interrupted'; readonly turnId: string; readonly restart: number }
-  | { readonly type: 'turn_ended'; readonly turnId: string; readonly reason: Reason; readonly detail?: string }
+  | {
+      readonly type: 'turn_ended'
+      readonly turnId: string
+      readonly reason: Reason
+      readonly detail?: string
+    }
   | { readonly type: 'session_close'; readonly reason: Reason }
 
 /** Appends the events and writes the projection that belongs to them; idempotent by (runId, sequence). */
@@ -85,7 +106,11 @@ export interface RecordPhase extends EnsembleScope {
   readonly reason?: Reason
   readonly detail?: string
   /** With the last phase: makes and stores the result. */
-  readonly result?: { readonly finalCommit?: string; readonly resultKey?: string }
+  readonly result?: {
+    readonly finalCommit?: string
+    readonly included?: readonly AgentId[]
+    readonly reportBlobId?: BlobId
+  }
 }
 
 export interface GatherResult {
@@ -111,20 +136,47 @@ export interface DeliverResult {
 export interface Activities {
   recordState(input: RecordState): Promise<void>
   /** Waits for a slot; its place in the queue is visible meanwhile. */
-  admit(input: AgentScope & { readonly ensembleId?: EnsembleId; readonly heartbeatMs: number }): Promise<AdmitResult>
+  admit(
+    input: AgentScope & { readonly ensembleId?: EnsembleId; readonly heartbeatMs: number },
+  ): Promise<AdmitResult>
   /** Gives the slot or the place in the queue back, when no host worker can do it any more. */
   releaseLease(input: AgentScope): Promise<void>
-  provisionSandbox(input: AgentScope & { readonly branch: string; readonly deadlineMs: number; readonly heartbeatMs: number }): Promise<void>
+  provisionSandbox(
+    input: AgentScope & {
+      readonly branch: string
+      readonly deadlineMs: number
+      readonly heartbeatMs: number
+    },
+  ): Promise<void>
   runTurn(input: TurnInput): Promise<TurnResult>
-  checkpointTurn(input: AgentScope & { readonly turnId: string; readonly heartbeatMs: number }): Promise<CheckpointResult>
+  checkpointTurn(
+    input: AgentScope & { readonly turnId: string; readonly heartbeatMs: number },
+  ): Promise<CheckpointResult>
   checkAttempt(input: AgentScope & { readonly heartbeatMs: number }): Promise<CheckOutcome>
   releaseSandbox(input: AgentScope): Promise<void>
   /** Stores what a child made, for its ensemble. */
-  recordAttempt(input: AgentScope & { readonly ensembleId: EnsembleId; readonly status: ChildEnd['status']; readonly reason: Reason; readonly detail: string }): Promise<void>
-  deliverAgent(input: AgentScope & { readonly requestId: string; readonly planBlobId?: BlobId }): Promise<DeliverResult>
+  recordAttempt(
+    input: AgentScope & {
+      readonly ensembleId: EnsembleId
+      readonly status: ChildEnd['status']
+      readonly reason: Reason
+      readonly detail: string
+    },
+  ): Promise<void>
+  deliverAgent(
+    input: AgentScope & { readonly requestId: string; readonly planBlobId?: BlobId },
+  ): Promise<DeliverResult>
   recordPhase(input: RecordPhase): Promise<void>
   gather(input: EnsembleScope & { readonly children: readonly ChildEnd[] }): Promise<GatherResult>
   combine(input: EnsembleScope & { readonly attempts: readonly AgentId[] }): Promise<CombineResult>
-  verify(input: EnsembleScope & { readonly commit: string; readonly heartbeatMs: number }): Promise<CheckOutcome>
-  deliver(input: EnsembleScope & { readonly commit: string; readonly included: readonly AgentId[]; readonly reportBlobId: BlobId }): Promise<DeliverResult>
+  verify(
+    input: EnsembleScope & { readonly commit: string; readonly heartbeatMs: number },
+  ): Promise<CheckOutcome>
+  deliver(
+    input: EnsembleScope & {
+      readonly commit: string
+      readonly included: readonly AgentId[]
+      readonly reportBlobId: BlobId
+    },
+  ): Promise<DeliverResult>
 }

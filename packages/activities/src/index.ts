@@ -15,3 +15,7 @@ export type {
   TurnResult,
   WorkflowEvent,
 } from './contract.ts'
+export { createActivities } from './create-activities.ts'
+export type { ActivityDeps, ActivityLog, AgentServers } from './deps.ts'
+export { createSessions, type HostSession, type Sessions } from './sessions.ts'
+export { endSession } from './release-sandbox.ts'

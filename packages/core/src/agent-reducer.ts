@@ -26,7 +26,11 @@ export interface Rejection {
 
 export type AgentCommandType = AgentCommand['type']
 
-type Answer = 'same' | 'accepted' | ((state: AgentState, input: AgentCommand) => AgentState) | { readonly refuse: string }
+type Answer =
+  | 'same'
+  | 'accepted'
+  | ((state: AgentState, input: AgentCommand) => AgentState)
+  | { readonly refuse: string }
 
 const resumeFirst = { refuse: 'Resume the agent first.' }
 const nothingStarted = { refuse: 'The agent has not started yet; send it a message.' }

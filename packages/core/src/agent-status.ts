@@ -3,7 +3,14 @@ export const agentStatuses = ['UNSPECIFIED', 'RUNNING', 'IDLE', 'ERROR', 'ARCHIV
 export type AgentStatus = (typeof agentStatuses)[number]
 
 /** `aiserver.v1.BackgroundComposerStatus` without its prefix (seed 001). */
-export const composerStatuses = ['UNSPECIFIED', 'RUNNING', 'FINISHED', 'ERROR', 'CREATING', 'EXPIRED'] as const
+export const composerStatuses = [
+  'UNSPECIFIED',
+  'RUNNING',
+  'FINISHED',
+  'ERROR',
+  'CREATING',
+  'EXPIRED',
+] as const
 export type ComposerStatus = (typeof composerStatuses)[number]
 
 /**

@@ -4,7 +4,10 @@
  */
 export const reasons = {
   completed: { exit: 0, sentence: 'The work is done.' },
-  nothing_to_deliver: { exit: 8, sentence: 'The work ended without a change, so there is nothing to deliver.' },
+  nothing_to_deliver: {
+    exit: 8,
+    sentence: 'The work ended without a change, so there is nothing to deliver.',
+  },
   stopped_by_user: { exit: 2, sentence: 'Somebody stopped it.' },
   interrupted: { exit: 2, sentence: 'A newer message took its place.' },
   paused: { exit: 2, sentence: 'It is paused; resume it to go on.' },

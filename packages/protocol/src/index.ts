@@ -24,3 +24,4 @@ export type {
 } from './ensemble-result.ts'
 export { decodeRunEvent, encodeRunEvent, type EventBody } from './run-event-body.ts'
 export { decodeOffset, encodeOffset } from './offset.ts'
+export { isDelta, joinDeltas } from './coalesce.ts'

@@ -1,4 +1,12 @@
-import type { AgentId, AgentStatus, BlobId, CheckResult, DeliveryFailure, EnsemblePhase, Reason } from '@tutti/core'
+import type {
+  AgentId,
+  AgentStatus,
+  BlobId,
+  CheckResult,
+  DeliveryFailure,
+  EnsemblePhase,
+  Reason,
+} from '@tutti/core'
 
 /**
  * What happens in the life of an agent or an ensemble: the one canonical union (design §7). Each view of the wire is made from
@@ -16,7 +24,7 @@ export type RunEventType = RunEvent['type']
 
 /** `session_start` and `session_close` bracket an agent's life; each incarnation and checkpoint has its own event (design §11.17). */
 export type SessionEvent =
-  | { type: 'session_start'; repository: string; baseCommit: string; agent: string }
+  | { type: 'session_start'; repository: string; ref: string; agent: string }
   | { type: 'session_close'; reason: Reason }
   | {
       type: 'status'
@@ -34,9 +42,13 @@ export type SessionEvent =
       state: 'waiting' | 'creating' | 'setup' | 'hydrating' | 'ready' | 'lost' | 'destroyed'
       /** Place in the host's queue, 1 is next; only while waiting. */
       position?: number
+      /** The commit that the workspace starts from; only when ready. */
+      commit?: string
       detail?: string
     }
   | { type: 'state_saved'; blobId: BlobId }
+  /** What the agent's program exported of its own session, so that a later sandbox can go on (design §4). */
+  | { type: 'session_saved'; blobId: BlobId }
 
 export type TurnEvent =
   | { type: 'user_message'; turnId: string; text?: string; blobId?: BlobId; source: string }
@@ -44,14 +56,20 @@ export type TurnEvent =
   | { type: 'turn_interrupted'; turnId: string; incarnation: number; restart: number }
   | { type: 'turn_ended'; turnId: string; reason: Reason; detail?: string }
   | { type: 'agent_question'; questionId: string; text: string; options?: string[]; default?: string }
-  | { type: 'check'; command: string; result: CheckResult }
+  | { type: 'check'; command: string; commit: string; result: CheckResult }
 
 /** Seed 000 §2, field for field; `agent.v1.InteractionUpdate`. Deltas are joined before they are numbered. */
 export type InteractionEvent =
   | { type: 'text_delta'; text: string }
   | { type: 'thinking_delta'; text: string }
   | { type: 'thinking_completed'; durationMs: number }
-  | { type: 'partial_tool_call'; callId: string; toolName: string; argsTextDelta: string; modelCallId?: string }
+  | {
+      type: 'partial_tool_call'
+      callId: string
+      toolName: string
+      argsTextDelta: string
+      modelCallId?: string
+    }
   | { type: 'tool_call_started'; callId: string; toolName: string; args: unknown; modelCallId?: string }
   | { type: 'tool_call_delta'; callId: string; delta: unknown; modelCallId?: string }
   | {
@@ -110,7 +128,12 @@ export type FileSkipReason = 'too_large' | 'special' | 'unsafe_name' | 'unreadab
 
 /** Commands that must be immediate; `runTurn` reads them from the log and acknowledges each (design §3). */
 export type CommandEvent =
-  | { type: 'cancel'; commandId: string; turnId?: string; reason: 'stopped_by_user' | 'interrupted' | 'paused' | 'archived' | 'expired' }
+  | {
+      type: 'cancel'
+      commandId: string
+      turnId?: string
+      reason: 'stopped_by_user' | 'interrupted' | 'paused' | 'archived' | 'expired'
+    }
   | { type: 'answer'; commandId: string; questionId: string; text: string }
   | { type: 'ack'; commandId: string }
 

@@ -1,0 +1,128 @@
+import type { AgentServer, CapturedChange, CaptureSink } from '@tutti/agent-server'
+import type { BlobId, SandboxPolicy } from '@tutti/core'
+import { TuttiError } from '@tutti/core'
+import type { Mirror } from '@tutti/git'
+import type { Sandbox, SandboxRef, SandboxSpec } from '@tutti/sandbox'
+import type { ActivityDeps } from './deps.ts'
+import { runToEnd } from './run-to-end.ts'
+
+export interface BootRequest {
+  readonly key: string
+  readonly owner: string
+  readonly policy: SandboxPolicy
+  readonly mirror: Mirror
+  readonly commit: string
+  readonly branch: string
+  readonly changes: readonly CapturedChange[]
+  readonly setupCommand: string
+  /** Epoch milliseconds by which the sandbox must be ready. */
+  readonly deadline: number
+  readonly onStep: (step: 'creating' | 'hydrating' | 'setup') => void
+}
+
+export interface Booted {
+  readonly sandbox: Sandbox
+  readonly server: AgentServer
+}
+
+/** How one boot failed; `setup` when it was the setup command's own doing. */
+export class BootFailure extends Error {
+  readonly stage: 'boot' | 'setup'
+  constructor(stage: 'boot' | 'setup', message: string, cause?: unknown) {
+    super(message, { cause })
+    this.stage = stage
+  }
+}
+
+/**
+ * One boot of a sandbox: created, agent server up, workspace hydrated, setup command run. On failure everything is destroyed
+ * before this throws.
+ *
+ * @throws BootFailure; TuttiError `failed_precondition` when the isolation cannot be had, `cancelled` when aborted.
+ */
+export async function bootSandbox(
+  deps: ActivityDeps,
+  request: BootRequest,
+  signal: AbortSignal,
+): Promise<Booted> {
+  const { sandboxes, agentServers, crashPoint, clock } = deps
+  const spec = sandboxSpec(deps, request)
+  const bounded = AbortSignal.any([signal, AbortSignal.timeout(Math.max(1, request.deadline - clock.now()))])
+  let ref: SandboxRef | undefined
+  let server: AgentServer | undefined
+  try {
+    request.onStep('creating')
+    const sandbox = await crashPoint('provision.sandbox', () => sandboxes.create(spec, bounded))
+    ref = sandbox.ref
+    server = await agentServers.start(sandbox, request.mirror.path, spec, bounded)
+    request.onStep('hydrating')
+    await hydrate(deps, server, request, bounded)
+    if (request.setupCommand !== '') {
+      request.onStep('setup')
+      await runSetup(server, request, bounded)
+    }
+    return { sandbox, server }
+  } catch (thrown) {
+    await server?.close().catch(() => undefined)
+    if (ref) await sandboxes.destroy(ref, new AbortController().signal)
+    if (signal.aborted) throw new TuttiError('cancelled', 'The boot was cancelled.', {}, thrown)
+    if (
+      thrown instanceof TuttiError &&
+      (thrown.code === 'failed_precondition' || thrown.code === 'data_loss')
+    )
+      throw thrown
+    if (thrown instanceof BootFailure) throw thrown
+    throw new BootFailure('boot', TuttiError.from(thrown).message, thrown)
+  }
+}
+
+function sandboxSpec(deps: ActivityDeps, { key, owner, policy, mirror }: BootRequest): SandboxSpec {
+  const named = policy.envNames.flatMap((name) => {
+    const value = deps.env[name]
+    return value === undefined ? [] : [[name, value] as const]
+  })
+  return {
+    key,
+    owner,
+    policy,
+    env: { ...Object.fromEntries(named), ...policy.envValues },
+    readOnly: deps.agentServers.mounts(mirror.path),
+  }
+}
+
+async function hydrate(
+  deps: ActivityDeps,
+  server: AgentServer,
+  request: BootRequest,
+  signal: AbortSignal,
+): Promise<void> {
+  const contentOf = (hash: BlobId) => deps.blobs.stream(hash, signal)
+  const { commit, branch, changes } = request
+  await deps.crashPoint('hydrate.workspace', () =>
+    server.hydrate({ commit, branch, changes, contentOf }, signal),
+  )
+}
+
+/** Changes that the setup command makes are not the agent's: they become part of the state that later captures compare with. */
+async function runSetup(server: AgentServer, request: BootRequest, signal: AbortSignal): Promise<void> {
+  const { exit, tail } = await runToEnd(server, request.setupCommand, signal).catch((thrown: unknown) => {
+    if (signal.aborted)
+      throw new BootFailure('boot', `The setup command was still running: ${request.setupCommand}`, thrown)
+    throw thrown
+  })
+  if (exit.code !== 0) {
+    const how =
+      exit.code === null ? `was ended by ${exit.signal ?? 'a signal'}` : `ended with exit code ${exit.code}`
+    throw new BootFailure('setup', `The setup command ${how}.\n${tail}`)
+  }
+  await server.capture(ignoreChanges, signal)
+}
+
+const ignoreChanges: CaptureSink = {
+  async change(_change, content) {
+    for await (const _ of content ?? []) {
+      // Read to its end: the link delivers in order.
+    }
+  },
+  async skipped() {},
+}

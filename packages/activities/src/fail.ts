@@ -1,0 +1,44 @@
+import { TuttiError, type ErrorCode, type Reason } from '@tutti/core'
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
+
+/** A failure that the workflow reads by its reason; never tried again by Temporal. */
+export function failWith(reason: Reason, message: string, ...details: unknown[]): ApplicationFailure {
+  return ApplicationFailure.create({
+    type: reason,
+    message: message.slice(0, 2048),
+    nonRetryable: true,
+    details,
+  })
+}
+
+/** The sandbox is gone. `planned`: handed over in good order, so that it does not count against the restarts. */
+export const sandboxLost = (message: string, planned = false): ApplicationFailure =>
+  failWith('sandbox_lost', message, ...(planned ? ['planned'] : []))
+
+const permanent: Partial<Record<ErrorCode, Reason>> = {
+  data_loss: 'data_loss',
+  invalid_argument: 'internal',
+  not_found: 'internal',
+  failed_precondition: 'setup_failed',
+}
+
+/**
+ * Runs an activity's body and turns what it throws into what Temporal should do: give up with a reason, end as cancelled, or try
+ * again.
+ */
+export async function orFail<T>(body: () => Promise<T>): Promise<T> {
+  try {
+    return await body()
+  } catch (thrown) {
+    if (thrown instanceof ApplicationFailure || thrown instanceof CancelledFailure) throw thrown
+    const error = TuttiError.from(thrown)
+    if (error.code === 'cancelled') throw new CancelledFailure(error.message)
+    const reason = permanent[error.code]
+    if (reason) throw failWith(reason, error.message)
+    throw ApplicationFailure.create({
+      type: 'internal',
+      message: error.message,
+      cause: error.cause instanceof Error ? error.cause : error,
+    })
+  }
+}

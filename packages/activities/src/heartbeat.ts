@@ -1,0 +1,32 @@
+import { Context } from '@temporalio/activity'
+
+/**
+ * Runs the body with heartbeats on entry and by timer, so that a cancel is heard and a lost worker is noticed. The details name
+ * the phase, so that a timeout says where it hung.
+ */
+export async function withHeartbeat<T>(
+  heartbeatMs: number,
+  body: (signal: AbortSignal, phase: (name: string) => void) => Promise<T>,
+): Promise<T> {
+  const context = Context.current()
+  let current = 'start'
+  const beat = () => context.heartbeat({ phase: current })
+  beat()
+  // Three beats within one timeout: one may be lost or late without the activity being taken for dead.
+  const timer = setInterval(beat, Math.max(100, heartbeatMs / 3))
+  try {
+    return await body(context.cancellationSignal, (name) => {
+      current = name
+      beat()
+    })
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+/** Why the activity was asked to end: a stop by the workflow, a worker that shuts down, or another attempt that took over. */
+export function cancelCause(): 'stopped' | 'shutdown' | 'replaced' {
+  const details = Context.current().cancellationDetails
+  if (details?.workerShutdown) return 'shutdown'
+  return details?.notFound || details?.timedOut ? 'replaced' : 'stopped'
+}

@@ -1,0 +1,145 @@
+import { limits, TuttiError, type AgentConfig } from '@tutti/core'
+import { BootFailure, bootSandbox, type Booted } from './boot-sandbox.ts'
+import { baseCommit } from './base-commit.ts'
+import type { ConfigBlobs } from './config-blobs.ts'
+import type { Activities } from './contract.ts'
+import type { ActivityDeps } from './deps.ts'
+import { failWith, orFail } from './fail.ts'
+import { withHeartbeat } from './heartbeat.ts'
+import { recoverWorkspace } from './recover-workspace.ts'
+import { repositoryLocation } from './repository-location.ts'
+import { createRunLogWriter, type RunLogWriter } from './run-log-writer.ts'
+import type { Sessions } from './sessions.ts'
+import { createWorkspaceTracker } from './workspace-tracker.ts'
+
+/**
+ * Gives an agent a sandbox with its workspace: at most three boots before the deadline, each destroyed before the next. The
+ * workspace is the newest checkpoint and the changes after it, so that a new incarnation goes on where the last one was.
+ */
+export function createProvisionSandbox(
+  deps: ActivityDeps,
+  configs: ConfigBlobs,
+  sessions: Sessions,
+): Activities['provisionSandbox'] {
+  return (input) =>
+    orFail(() =>
+      withHeartbeat(input.heartbeatMs, async (signal, phase) => {
+        const { bcId, owner, incarnation } = input
+        const existing = sessions.find(bcId)
+        if (existing?.incarnation === incarnation) return
+        if (existing) await discard(deps, sessions, existing)
+
+        const config = await configs.agent(input.configBlobId, signal)
+        const row = await deps.catalog.agents.get(owner, bcId, signal)
+        phase('mirror')
+        const location = await repositoryLocation(deps.catalog, owner, config.repository, signal)
+        const mirror = await deps.mirrors.open(location, signal)
+        const base = await baseCommit(
+          deps.catalog,
+          mirror,
+          { owner, log: row.ensembleId ?? bcId, ref: config.ref },
+          signal,
+        )
+        const recovered = await recoverWorkspace(deps.eventLog, bcId, signal)
+        const commit = recovered.commit ?? base
+
+        const controller = new AbortController()
+        const producer = { id: 'sandbox', epoch: incarnation }
+        const log = await createRunLogWriter({ ...deps, log: bcId, producer, signal: controller.signal })
+        const booted = await boot(
+          deps,
+          { input, config, mirror, commit, changes: recovered.changes, log, phase },
+          signal,
+        )
+        const tracker = createWorkspaceTracker({
+          blobs: deps.blobs,
+          incarnation,
+          write: (event) => log.write(event),
+          signal: controller.signal,
+          initial: recovered.changes,
+        })
+        sessions.add({
+          bcId,
+          incarnation,
+          config,
+          ...booted,
+          mirror,
+          log,
+          tracker,
+          baseCommit: base,
+          controller,
+          parent: commit,
+          exported: recovered.exported,
+          summary: '',
+        })
+        await log.write({ type: 'sandbox', incarnation, state: 'ready', commit })
+        const logSequence = await log.flush()
+        await deps.catalog.agents.project(bcId, { logSequence, baseCommit: base, incarnation }, signal)
+      }),
+    )
+}
+
+interface BootRequest {
+  readonly input: Parameters<Activities['provisionSandbox']>[0]
+  readonly config: AgentConfig
+  readonly mirror: Parameters<typeof bootSandbox>[1]['mirror']
+  readonly commit: string
+  readonly changes: Parameters<typeof bootSandbox>[1]['changes']
+  readonly log: RunLogWriter
+  readonly phase: (name: string) => void
+}
+
+async function boot(deps: ActivityDeps, request: BootRequest, signal: AbortSignal): Promise<Booted> {
+  const { input, config, mirror, commit, changes, log, phase } = request
+  const { bcId, incarnation } = input
+  let failure = new BootFailure('boot', 'The time to get ready was over before the first boot.')
+  for (let attempt = 1; attempt <= limits.maxBoots && deps.clock.now() < input.deadlineMs; attempt += 1) {
+    try {
+      return await bootSandbox(
+        deps,
+        {
+          key: `${bcId}/${incarnation}`,
+          owner: input.owner,
+          policy: config.sandbox,
+          mirror,
+          commit,
+          branch: input.branch,
+          changes,
+          setupCommand: config.setupCommand,
+          deadline: input.deadlineMs,
+          onStep(state) {
+            phase(state)
+            void log.write({ type: 'sandbox', incarnation, state }).catch(() => undefined)
+          },
+        },
+        signal,
+      )
+    } catch (thrown) {
+      if (!(thrown instanceof BootFailure)) {
+        const error = TuttiError.from(thrown)
+        if (error.code !== 'cancelled') await tell(log, incarnation, error.message)
+        throw error
+      }
+      failure = thrown
+      await tell(log, incarnation, `Boot ${attempt} of ${limits.maxBoots} failed. ${failure.message}`)
+    }
+  }
+  throw failWith(failure.stage === 'setup' ? 'setup_failed' : 'boot_timeout', failure.message)
+}
+
+async function tell(log: RunLogWriter, incarnation: number, detail: string): Promise<void> {
+  await log.write({ type: 'sandbox', incarnation, state: 'destroyed', detail: detail.slice(0, 4096) })
+  await log.flush()
+}
+
+/** A life that another one takes over from; its agent is told nothing any more. */
+async function discard(
+  deps: ActivityDeps,
+  sessions: Sessions,
+  session: NonNullable<ReturnType<Sessions['find']>>,
+): Promise<void> {
+  session.controller.abort()
+  sessions.remove(session)
+  await session.server.close().catch(() => undefined)
+  await deps.sandboxes.destroy(session.sandbox.ref, new AbortController().signal)
+}

@@ -1,0 +1,59 @@
+import type { AgentId, Attempt, CheckResult } from '@tutti/core'
+import { decodeRunEvent, encodeRunEvent } from '@tutti/protocol'
+import type { Activities } from './contract.ts'
+import type { ActivityDeps } from './deps.ts'
+import { orFail } from './fail.ts'
+import { childView } from './record-state.ts'
+import type { Sessions } from './sessions.ts'
+
+/** Stores what a child made as its ensemble's attempt, and shows it in the ensemble's stream. Called once, before the child ends. */
+export function createRecordAttempt(deps: ActivityDeps, sessions: Sessions): Activities['recordAttempt'] {
+  return (input) =>
+    orFail(async () => {
+      const { signal } = new AbortController()
+      const { bcId, ensembleId, status, reason, detail } = input
+      const row = await deps.catalog.agents.get(input.owner, bcId, signal)
+      const check = row.commit ? await newestCheck(deps, bcId, row.commit, signal) : undefined
+      const base = row.baseCommit ?? ''
+      const attempt: Attempt = {
+        bcId,
+        status,
+        reason,
+        base,
+        commit: row.commit ?? base,
+        filesChanged: row.filesChanged,
+        ...(check && { check }),
+        summary: (sessions.find(bcId)?.summary ?? '').slice(0, 2048),
+        detail: detail.slice(0, 4096),
+      }
+      await deps.catalog.attempts.put(ensembleId, attempt, signal)
+      const child = {
+        ...childView(row),
+        status,
+        reason,
+        ...(check && { checkExitCode: check.exitCode }),
+        ...(attempt.summary && { summary: attempt.summary }),
+      }
+      const once = { id: `attempt/${bcId}`, epoch: 0, sequence: 1 }
+      await deps.eventLog.append(ensembleId, once, [encodeRunEvent({ type: 'child', child })], signal)
+    })
+}
+
+/** The check of this very commit; one of an older checkpoint says nothing about it. */
+async function newestCheck(
+  { eventLog }: ActivityDeps,
+  bcId: AgentId,
+  commit: string,
+  signal: AbortSignal,
+): Promise<CheckResult | undefined> {
+  let found: CheckResult | undefined
+  for (let from = 0; ;) {
+    const page = await eventLog.read(bcId, from, { types: ['check'] }, signal)
+    for (const record of page.records) {
+      const event = decodeRunEvent(record)
+      if (event.type === 'check' && event.commit === commit) found = event.result
+    }
+    if (page.next >= page.head.last || page.next === from) return found
+    from = page.next
+  }
+}

@@ -1,0 +1,78 @@
+import type { AgentConfig } from '@tutti/core'
+import { isAtRest, limits } from '@tutti/core'
+import { encodeRunEvent, type ChildView, type RunEvent } from '@tutti/protocol'
+import type { AgentRow } from '@tutti/store'
+import type { ConfigBlobs } from './config-blobs.ts'
+import type { Activities, RecordState, WorkflowEvent } from './contract.ts'
+import type { ActivityDeps } from './deps.ts'
+import { orFail } from './fail.ts'
+
+/**
+ * Appends a workflow's events to the agent's log and writes the projection that belongs to them, so that log, list and get agree
+ * (design §7). A child's state goes to its ensemble's log as well. Idempotent by (run, sequence).
+ */
+export function createRecordState(deps: ActivityDeps, configs: ConfigBlobs): Activities['recordState'] {
+  const { eventLog, catalog } = deps
+  return (input) =>
+    orFail(async () => {
+      const { signal } = new AbortController()
+      const config = await configs.agent(input.configBlobId, signal)
+      const events = await Promise.all(
+        input.events.map((event) => toRunEvent(event, input, config, configs, signal)),
+      )
+      const producer = { id: `workflow/${input.runId}`, epoch: 0, sequence: input.sequence }
+      const { last } = await eventLog.append(input.bcId, producer, events.map(encodeRunEvent), signal)
+      const { state, turns, incarnation, hadSandbox } = input
+      await catalog.agents.project(
+        input.bcId,
+        { logSequence: last, state, turns, incarnation, hadSandbox },
+        signal,
+      )
+      // The end of a child is shown once, with its attempt.
+      if (!input.ensembleId || isAtRest(state) || !input.events.some((event) => event.type === 'status'))
+        return
+      const child = childView(await catalog.agents.get(input.owner, input.bcId, signal))
+      const once = { id: `child/${input.bcId}/${input.runId}/${input.sequence}`, epoch: 0, sequence: 1 }
+      await eventLog.append(input.ensembleId, once, [encodeRunEvent({ type: 'child', child })], signal)
+    })
+}
+
+async function toRunEvent(
+  event: WorkflowEvent,
+  input: RecordState,
+  config: AgentConfig,
+  configs: ConfigBlobs,
+  signal: AbortSignal,
+): Promise<RunEvent> {
+  switch (event.type) {
+    case 'session_start':
+      return {
+        type: 'session_start',
+        repository: config.repository,
+        ref: config.ref,
+        agent: config.agentSpec,
+      }
+    case 'user_message': {
+      const { turnId, promptBlobId, source } = event.turn
+      const text = await configs.text(promptBlobId, signal)
+      const content = text.length <= limits.maxInlineEventBytes / 4 ? { text } : { blobId: promptBlobId }
+      return { type: 'user_message', turnId, source, ...content }
+    }
+    case 'turn_interrupted':
+      return { ...event, incarnation: input.incarnation }
+    default:
+      return event
+  }
+}
+
+/** A child as its ensemble's stream shows it. */
+export function childView(row: AgentRow): ChildView {
+  return {
+    bcId: row.bcId,
+    index: row.childIndex ?? 0,
+    agent: row.agentSpec,
+    status: row.state.status,
+    ...(row.state.reason && { reason: row.state.reason }),
+    ...(row.commit && { commit: row.commit, filesChanged: row.filesChanged }),
+  }
+}

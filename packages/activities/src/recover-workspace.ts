@@ -1,0 +1,49 @@
+import type { CapturedChange } from '@tutti/agent-server'
+import type { AgentId, BlobId } from '@tutti/core'
+import { decodeRunEvent } from '@tutti/protocol'
+import type { EventLog } from '@tutti/store'
+import { changeOfEvent } from './workspace-tracker.ts'
+
+/** The newest acknowledged state of a workspace: a commit, and the changes after it (seed 003). */
+export interface RecoveredWorkspace {
+  /** The newest checkpoint; undefined when there was none. */
+  readonly commit: string | undefined
+  /** Latest state of each path that changed after it. */
+  readonly changes: readonly CapturedChange[]
+  /** What the agent exported last of its session. */
+  readonly exported: BlobId | undefined
+}
+
+/** Reads the log: the latest checkpoint, and every later `file_change` folded to one state for each path. */
+export async function recoverWorkspace(
+  eventLog: EventLog,
+  bcId: AgentId,
+  signal: AbortSignal,
+): Promise<RecoveredWorkspace> {
+  const changes = new Map<string, CapturedChange>()
+  let commit: string | undefined
+  let exported: BlobId | undefined
+  for (let from = 0; ;) {
+    const page = await eventLog.read(
+      bcId,
+      from,
+      { types: ['checkpoint', 'file_change', 'session_saved'], maxBytes: 1 << 20 },
+      signal,
+    )
+    for (const record of page.records) {
+      const event = decodeRunEvent(record)
+      if (event.type === 'checkpoint') {
+        commit = event.commit
+        changes.clear()
+      } else if (event.type === 'file_change') {
+        changes.set(event.pathB64 ?? event.path, changeOfEvent(event))
+      } else if (event.type === 'session_saved') {
+        exported = event.blobId
+      }
+    }
+    if (page.next >= page.head.last || page.next === from) {
+      return { commit, changes: [...changes.values()], exported }
+    }
+    from = page.next
+  }
+}

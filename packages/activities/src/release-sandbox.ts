@@ -1,0 +1,42 @@
+import type { Activities, AgentScope } from './contract.ts'
+import type { ActivityDeps } from './deps.ts'
+import { orFail } from './fail.ts'
+import type { HostSession, Sessions } from './sessions.ts'
+
+/** Ends a sandbox life and gives its slot back. Idempotent; a life that is not here any more only gives its slot back. */
+export function createReleaseSandbox(deps: ActivityDeps, sessions: Sessions): Activities['releaseSandbox'] {
+  return (input) =>
+    orFail(async () => {
+      const session = sessions.find(input.bcId)
+      await deps.crashPoint('release.sandbox', async () => {
+        if (session && session.incarnation <= input.incarnation) await endSession(deps, sessions, session)
+        await releaseLease(deps, input)
+      })
+    })
+}
+
+export function createReleaseLease(deps: ActivityDeps): Activities['releaseLease'] {
+  return (input) => orFail(() => releaseLease(deps, input))
+}
+
+async function releaseLease({ catalog, host }: ActivityDeps, { bcId }: AgentScope): Promise<void> {
+  await catalog.leases.release(host, bcId, new AbortController().signal)
+}
+
+/** Ends the agent, the agent server and the sandbox, whatever state they are in. */
+export async function endSession(
+  deps: ActivityDeps,
+  sessions: Sessions,
+  session: HostSession,
+): Promise<void> {
+  const patience = AbortSignal.timeout(5000)
+  await session.log
+    .write({ type: 'sandbox', incarnation: session.incarnation, state: 'destroyed' })
+    .catch(() => undefined)
+  await session.log.flush().catch(() => 0)
+  await session.agent?.close(patience).catch(() => undefined)
+  session.controller.abort()
+  await session.server.close().catch(() => undefined)
+  await deps.sandboxes.destroy(session.sandbox.ref, new AbortController().signal)
+  sessions.remove(session)
+}

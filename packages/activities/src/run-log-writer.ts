@@ -1,0 +1,101 @@
+import { limits, type Clock, type LogId } from '@tutti/core'
+import { encodeRunEvent, isDelta, joinDeltas, type RunEvent } from '@tutti/protocol'
+import type { EventLog } from '@tutti/store'
+
+/** Writes one producer's events into a log, in order, joined and in batches. */
+export interface RunLogWriter {
+  /** Queues an event; waits only while too much is queued. Rejects once an append has failed for good (fenced, log gone). */
+  write(...events: readonly RunEvent[]): Promise<void>
+  /** Resolves when everything written so far is durable, with the log position of the newest of it. */
+  flush(): Promise<number>
+}
+
+export interface RunLogWriterDeps {
+  readonly eventLog: EventLog
+  readonly clock: Clock
+  readonly log: LogId
+  readonly producer: { readonly id: string; readonly epoch: number }
+  readonly signal: AbortSignal
+}
+
+/** Bytes that may be queued before a writer has to wait: an agent that floods is slowed down, never buffered without bound. */
+const maxQueued = 1 << 20
+/** Events of one append. */
+const maxBatch = 500
+
+export async function createRunLogWriter(deps: RunLogWriterDeps): Promise<RunLogWriter> {
+  const { eventLog, clock, log, producer, signal } = deps
+  let sequence = (await eventLog.expected(log, producer.id, producer.epoch, signal)) - 1
+  let queue: RunEvent[] = []
+  let queuedBytes = 0
+  let position = 0
+  let pumping: Promise<void> | undefined
+  let failed: unknown
+
+  const pump = async () => {
+    while (queue.length > 0) {
+      // A lone delta waits for its neighbours; anything else goes at once.
+      if (queue.length === 1 && isDelta(queue[0]!))
+        await clock.sleep(limits.coalesceMs, signal).catch(() => undefined)
+      const batch = queue.slice(0, maxBatch)
+      queue = queue.slice(maxBatch)
+      queuedBytes = queue.length === 0 ? 0 : queuedBytes
+      sequence += 1
+      const appended = await appendSurely(batch)
+      position = appended.last
+    }
+  }
+
+  /** An append whose answer was lost is sent again under the same number, until the store answers. */
+  const appendSurely = async (batch: readonly RunEvent[]) => {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        return await eventLog.append(log, { ...producer, sequence }, batch.map(encodeRunEvent), signal)
+      } catch (error) {
+        const retry = (error as { code?: string }).code === 'unavailable' && attempt < 20
+        if (!retry) throw error
+        await clock.sleep(Math.min(2000, 50 * 2 ** attempt), signal)
+      }
+    }
+  }
+
+  const start = () => {
+    pumping ??= pump()
+      .catch((error: unknown) => {
+        failed = error
+        queue = []
+      })
+      .finally(() => {
+        pumping = undefined
+        if (queue.length > 0 && !failed) start()
+      })
+  }
+
+  return {
+    async write(...events) {
+      if (failed) throw failed
+      for (const event of events) {
+        const last = queue.at(-1)
+        const joined = last && joinDeltas(last, event)
+        if (joined) queue[queue.length - 1] = joined
+        else queue.push(event)
+        queuedBytes += sizeOf(event)
+      }
+      start()
+      while (queuedBytes > maxQueued && pumping) await pumping
+      if (failed) throw failed
+    },
+    async flush() {
+      while (pumping) await pumping
+      if (failed) throw failed
+      return position
+    },
+  }
+}
+
+/** A rough size, cheap to get: only texts can be large. */
+function sizeOf(event: RunEvent): number {
+  if (event.type === 'text_delta' || event.type === 'thinking_delta') return event.text.length
+  if (event.type === 'shell_output_delta' && 'data' in event.event) return event.event.data.length
+  return 200
+}

@@ -1,0 +1,223 @@
+import { isSandboxLimit, limitDetail } from './sandbox-limit.ts'
+import { parseAgentSpec, TuttiError, type Reason } from '@tutti/core'
+import type { CommandEvent } from '@tutti/protocol'
+import { cancelCause, withHeartbeat } from './heartbeat.ts'
+import type { ConfigBlobs } from './config-blobs.ts'
+import type { Activities, TurnInput, TurnResult } from './contract.ts'
+import { tailCommands } from './command-tail.ts'
+import type { ActivityDeps } from './deps.ts'
+import { orFail, sandboxLost } from './fail.ts'
+import { createOpenQuestion } from './open-question.ts'
+import { saveSession } from './save-session.ts'
+import { createTurnControl, type TurnControl, type TurnStop } from './turn-control.ts'
+import { createTurnEvents, type TurnEvents } from './turn-events.ts'
+import type { HostSession, Sessions } from './sessions.ts'
+
+/**
+ * One turn of an agent in its sandbox, until it stops or is stopped (design §3). Returns how it ended; fails with `sandbox_lost`
+ * when the turn must go on elsewhere.
+ */
+export function createRunTurn(
+  deps: ActivityDeps,
+  configs: ConfigBlobs,
+  sessions: Sessions,
+): Activities['runTurn'] {
+  return (input) =>
+    orFail(() =>
+      withHeartbeat(input.heartbeatMs, async (cancelled, phase) => {
+        const session = sessions.get(input)
+        const control = createTurnControl({
+          timeoutMs: input.timeoutMs,
+          stallMs: session.config.stallTimeoutMs,
+        })
+        const tail = new AbortController()
+        const onCancel = () => control.end(stopOfCancel())
+        cancelled.addEventListener('abort', onCancel, { once: true })
+        void session.server.lost.then((why) =>
+          control.end({ kind: 'lost', reason: 'sandbox_lost', detail: why }),
+        )
+        try {
+          phase('open')
+          const prompt = await configs.text(input.turn.promptBlobId, session.controller.signal)
+          phase('turn')
+          return await deps.crashPoint('turn.run', () =>
+            work(deps, session, input, prompt, control, tail.signal),
+          )
+        } finally {
+          cancelled.removeEventListener('abort', onCancel)
+          tail.abort()
+          control.close()
+        }
+      }),
+    )
+}
+
+function stopOfCancel(): TurnStop {
+  const cause = cancelCause()
+  if (cause === 'stopped') return { kind: 'command', reason: 'stopped_by_user', detail: '' }
+  return {
+    kind: 'handover',
+    reason: 'sandbox_lost',
+    detail: cause === 'shutdown' ? 'The worker shuts down.' : 'Another worker took over.',
+  }
+}
+
+async function work(
+  deps: ActivityDeps,
+  session: HostSession,
+  input: TurnInput,
+  prompt: string,
+  control: TurnControl,
+  tailSignal: AbortSignal,
+): Promise<TurnResult> {
+  const { eventLog, blobs } = deps
+  const { bcId, log, server, tracker } = session
+  const events = createTurnEvents(log, blobs, session.controller.signal)
+  const question = createOpenQuestion(deps, session, control)
+  server.onToolEnded(async (signal) => {
+    await server.capture(tracker.sink, signal)
+    await saveSession(deps, session)
+    await log.flush()
+  })
+  try {
+    const agent = await openAgent(deps, session)
+    const { last } = await eventLog.head(bcId, control.signal)
+    void tailCommands(
+      eventLog,
+      bcId,
+      last,
+      (command) => onCommand(command, input, control, question.answer),
+      tailSignal,
+    ).catch((error: unknown) => deps.log.warn({ err: error, bc_id: bcId }, 'reading commands failed'))
+    await log.write({
+      type: 'turn_started',
+      turnId: input.turn.turnId,
+      turn: input.number,
+      incarnation: session.incarnation,
+      agent: session.config.agentSpec,
+      ...(agent.brain && { brain: agent.brain }),
+    })
+    const turn = agent.runTurn(
+      { turnId: input.turn.turnId, prompt, continued: input.continued },
+      control.signal,
+    )
+    const capturing = captureByTimer(deps, session, control)
+    try {
+      for (;;) {
+        const step = await turn.next()
+        if (control.ended()) return await ended(control.ended()!, session, events)
+        if (step.done) {
+          session.summary = step.value.summary ?? ''
+          if (step.value.outcome === 'completed') return { reason: 'completed', failed: false }
+          return await failed(session, events, 'agent_error', step.value.detail ?? 'The agent failed.')
+        }
+        control.alive()
+        await events.take(step.value)
+        if (step.value.type === 'agent_question') await question.asked(step.value)
+      }
+    } finally {
+      await capturing.stop()
+    }
+  } catch (thrown) {
+    const stop = control.ended()
+    if (stop) return ended(stop, session, events)
+    const error = TuttiError.from(thrown)
+    if (error.code === 'aborted') throw sandboxLost('Another incarnation writes this log now.')
+    if (error.code === 'internal') throw thrown
+    const reason: Reason = error.detail['reason'] === 'rate_limited' ? 'rate_limited' : 'agent_error'
+    return failed(session, events, reason, error.message)
+  } finally {
+    question.close()
+    await events.close()
+    await log.flush().catch(() => 0)
+  }
+}
+
+/** The agent's session in this sandbox; opened with what the last one exported. */
+async function openAgent(
+  deps: ActivityDeps,
+  session: HostSession,
+): Promise<NonNullable<HostSession['agent']>> {
+  if (session.agent) return session.agent
+  const { kind } = parseAgentSpec(session.config.agentSpec)
+  const adapter = deps.adapters.get(kind)
+  if (!adapter)
+    throw new TuttiError('invalid_argument', `This worker has no agent of the kind ${kind}.`, {
+      field: 'agent',
+    })
+  const exported = session.exported && (await deps.blobs.get(session.exported, session.controller.signal))
+  session.agent = await adapter.open(
+    { bcId: session.bcId, config: session.config, host: session.server, ...(exported && { exported }) },
+    session.controller.signal,
+  )
+  return session.agent
+}
+
+function onCommand(
+  command: CommandEvent,
+  input: TurnInput,
+  control: TurnControl,
+  answer: (commandId: string, questionId: string, text: string) => void,
+): void {
+  if (command.type === 'answer') return answer(command.commandId, command.questionId, command.text)
+  if (command.type !== 'cancel') return
+  if (command.turnId && command.turnId !== input.turn.turnId) return
+  control.end({ kind: 'command', reason: command.reason, detail: '' })
+}
+
+/** Captures while the agent works, so that a lost sandbox takes at most one interval of work with it. */
+function captureByTimer(
+  { captureIntervalMs, log }: ActivityDeps,
+  session: HostSession,
+  control: TurnControl,
+) {
+  let running: Promise<unknown> | undefined
+  const timer = setInterval(() => {
+    if (running || control.ended()) return
+    running = session.server
+      .capture(session.tracker.sink, session.controller.signal)
+      .catch((error: unknown) =>
+        log.warn({ err: error, bc_id: session.bcId }, 'a capture during the turn failed'),
+      )
+      .finally(() => {
+        running = undefined
+      })
+  }, captureIntervalMs)
+  return {
+    async stop() {
+      clearInterval(timer)
+      await running
+    },
+  }
+}
+
+async function ended(stop: TurnStop, session: HostSession, events: TurnEvents): Promise<TurnResult> {
+  if (stop.kind === 'lost') {
+    const limit = isSandboxLimit(session.sandbox)
+    if (limit) return { reason: 'resource_limit', failed: true, detail: limitDetail(limit) }
+    throw sandboxLost(stop.detail)
+  }
+  await session.server.killProcesses(session.controller.signal).catch(() => undefined)
+  await events.closeCalls(
+    stop.kind === 'handover' ? 'interrupted' : stop.kind === 'limit' ? 'error' : 'cancelled',
+  )
+  if (stop.kind === 'handover') {
+    await session.server.capture(session.tracker.sink, session.controller.signal).catch(() => undefined)
+    await session.log.flush()
+    throw sandboxLost(stop.detail, true)
+  }
+  return { reason: stop.reason, failed: stop.kind === 'limit', ...(stop.detail && { detail: stop.detail }) }
+}
+
+async function failed(
+  session: HostSession,
+  events: TurnEvents,
+  reason: Reason,
+  detail: string,
+): Promise<TurnResult> {
+  await events.closeCalls('error')
+  const limit = isSandboxLimit(session.sandbox)
+  if (limit) return { reason: 'resource_limit', failed: true, detail: limitDetail(limit) }
+  session.summary ||= detail
+  return { reason, failed: true, detail: detail.slice(0, 1024) }
+}

@@ -1,0 +1,59 @@
+import type { AgentSession } from '@tutti/agent'
+import type { AgentServer } from '@tutti/agent-server'
+import type { AgentConfig, AgentId, BlobId } from '@tutti/core'
+import type { Mirror } from '@tutti/git'
+import type { Sandbox } from '@tutti/sandbox'
+import type { AgentScope } from './contract.ts'
+import { sandboxLost } from './fail.ts'
+import type { RunLogWriter } from './run-log-writer.ts'
+import type { WorkspaceTracker } from './workspace-tracker.ts'
+
+/** An agent's sandbox life on this host, from provisioning to release. */
+export interface HostSession {
+  readonly bcId: AgentId
+  readonly incarnation: number
+  readonly config: AgentConfig
+  readonly sandbox: Sandbox
+  readonly server: AgentServer
+  readonly mirror: Mirror
+  readonly log: RunLogWriter
+  readonly tracker: WorkspaceTracker
+  readonly baseCommit: string
+  /** Aborts everything that belongs to this session. */
+  readonly controller: AbortController
+  /** The newest checkpoint. */
+  parent: string
+  agent?: AgentSession
+  /** What the agent exported last, in this life or before it. */
+  exported: BlobId | undefined
+  /** What the agent said last; kept for its attempt. */
+  summary: string
+}
+
+/** The sandbox lives on this host. In memory only: a local sandbox dies with its worker, and recovery is the way back. */
+export interface Sessions {
+  /** @throws ApplicationFailure `sandbox_lost` when that life is over. */
+  get(scope: Pick<AgentScope, 'bcId' | 'incarnation'>): HostSession
+  find(bcId: AgentId): HostSession | undefined
+  add(session: HostSession): void
+  remove(session: HostSession): void
+  all(): readonly HostSession[]
+}
+
+export function createSessions(): Sessions {
+  const sessions = new Map<AgentId, HostSession>()
+  return {
+    get({ bcId, incarnation }) {
+      const session = sessions.get(bcId)
+      if (!session || session.incarnation !== incarnation)
+        throw sandboxLost(`The sandbox of ${bcId} is not on this host any more.`)
+      return session
+    },
+    find: (bcId) => sessions.get(bcId),
+    add: (session) => void sessions.set(session.bcId, session),
+    remove(session) {
+      if (sessions.get(session.bcId) === session) sessions.delete(session.bcId)
+    },
+    all: () => [...sessions.values()],
+  }
+}

@@ -1,0 +1,96 @@
+import { createReadStream } from 'node:fs'
+import { open, rm, type FileHandle } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import type { BlobStore } from '@tutti/blob-store'
+import { limits } from '@tutti/core'
+import type { RunEvent, ShellOutput } from '@tutti/protocol'
+
+type ShellEvent = Extract<RunEvent, { type: 'shell_output_delta' }>
+
+/** Keeps the head and the tail of each call's output inline, and all of it as a blob (design §7). */
+export interface ShellOutputCap {
+  /** The events to log in place of this one. */
+  pass(event: ShellEvent, signal: AbortSignal): Promise<RunEvent[]>
+  /** Ends a call that never said how it ended. */
+  end(callId: string, signal: AbortSignal): Promise<RunEvent[]>
+  /** Drops what is left on disk. */
+  close(): Promise<void>
+}
+
+interface Call {
+  inline: number
+  /** Held back output: what may still become the tail. */
+  tail: { case: 'stdout' | 'stderr'; data: string }[]
+  tailLength: number
+  leftOut: number
+  /** Everything that did not stay inline at the head is written here, after a copy of the head. */
+  spool?: { readonly path: string; readonly file: FileHandle }
+  head: string[]
+}
+
+export function createShellOutputCap(blobs: BlobStore): ShellOutputCap {
+  const calls = new Map<string, Call>()
+
+  const spool = async (call: Call, data: string) => {
+    if (!call.spool) {
+      const path = join(tmpdir(), `tutti-shell-${randomUUID()}`)
+      call.spool = { path, file: await open(path, 'wx', 0o600) }
+      await call.spool.file.write(call.head.join(''))
+      call.head = []
+    }
+    await call.spool.file.write(data)
+  }
+
+  const keepTail = (call: Call, part: { case: 'stdout' | 'stderr'; data: string }) => {
+    call.tail.push(part)
+    call.tailLength += part.data.length
+    while (call.tailLength - call.tail[0]!.data.length >= limits.shellTailBytes) {
+      const dropped = call.tail.shift()!
+      call.tailLength -= dropped.data.length
+      call.leftOut += Buffer.byteLength(dropped.data)
+    }
+  }
+
+  const finish = async (callId: string, signal: AbortSignal): Promise<RunEvent[]> => {
+    const call = calls.get(callId)
+    calls.delete(callId)
+    if (!call?.spool) return []
+    await call.spool.file.close()
+    const blobId = await blobs
+      .put(createReadStream(call.spool.path), signal)
+      .finally(() => rm(call.spool!.path, { force: true }))
+    const event = (shell: ShellOutput): ShellEvent => ({ type: 'shell_output_delta', callId, event: shell })
+    return [
+      ...(call.leftOut > 0 ? [event({ case: 'truncated', bytes: call.leftOut, blobId })] : []),
+      ...call.tail.map(event),
+    ]
+  }
+
+  return {
+    async pass(event, signal) {
+      const { callId, event: shell } = event
+      if (shell.case === 'exit') return [...(await finish(callId, signal)), event]
+      if (!('data' in shell)) return [event]
+      let call = calls.get(callId)
+      if (!call) calls.set(callId, (call = { inline: 0, tail: [], tailLength: 0, leftOut: 0, head: [] }))
+      if (!call.spool && call.inline + shell.data.length <= limits.shellHeadBytes) {
+        call.inline += shell.data.length
+        call.head.push(shell.data)
+        return [event]
+      }
+      await spool(call, shell.data)
+      keepTail(call, shell)
+      return []
+    },
+    end: finish,
+    async close() {
+      for (const call of calls.values()) {
+        await call.spool?.file.close()
+        if (call.spool) await rm(call.spool.path, { force: true })
+      }
+      calls.clear()
+    },
+  }
+}

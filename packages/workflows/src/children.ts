@@ -1,0 +1,107 @@
+import type { ChildEnd } from '@tutti/activities'
+import { initialAgentState, agentWorkflowId } from '@tutti/core'
+import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
+import {
+  ChildWorkflowCancellationType,
+  ParentClosePolicy,
+  isCancellation,
+  startChild,
+  type ChildWorkflowHandle,
+} from '@temporalio/workflow'
+import type { cloudAgent } from './cloud-agent.ts'
+import { workflowTypes, type ChildInput, type CloudAgentInput, type ParallelAgentsInput } from './contract.ts'
+import { readFailure } from './failure.ts'
+
+/** Children started per workflow task: keeps a task's message far under Temporal's 4 MB. */
+const batchSize = 10
+
+const owner = defineSearchAttributeKey('AgentOwner', SearchAttributeType.KEYWORD)
+const repository = defineSearchAttributeKey('AgentRepo', SearchAttributeType.KEYWORD)
+const ensemble = defineSearchAttributeKey('EnsembleId', SearchAttributeType.KEYWORD)
+const status = defineSearchAttributeKey('AgentStatus', SearchAttributeType.KEYWORD)
+
+export interface ChildrenDeps {
+  readonly input: ParallelAgentsInput
+  /** A child's state for the operator, in one word. */
+  readonly onState: (child: ChildInput, state: string) => void
+  /** All have been started; called once. */
+  readonly onStarted: () => void
+}
+
+/**
+ * Starts every child and waits for every one to end, whatever the others do: no failure or hang of a child stops a sibling.
+ * Cancelling the surrounding scope cancels the children and still waits for their ends.
+ */
+export async function runChildren(deps: ChildrenDeps): Promise<ChildEnd[]> {
+  const { children } = deps.input
+  const ends: Promise<ChildEnd>[] = []
+  for (let from = 0; from < children.length; from += batchSize) {
+    const batch = children.slice(from, from + batchSize)
+    const started = await Promise.all(batch.map((child) => start(deps.input, child)))
+    for (const [index, handle] of started.entries()) {
+      const child = batch[index]!
+      deps.onState(child, handle ? 'running' : 'cancelled')
+      ends.push(settle(child, handle, deps))
+    }
+  }
+  deps.onStarted()
+  return Promise.all(ends)
+}
+
+type Handle = ChildWorkflowHandle<typeof cloudAgent>
+
+/** Undefined when the ensemble was cancelled before this child began. */
+async function start(input: ParallelAgentsInput, child: ChildInput): Promise<Handle | undefined> {
+  const argument: CloudAgentInput = {
+    bcId: child.bcId,
+    owner: input.owner,
+    title: child.title,
+    repository: input.repository,
+    configBlobId: child.configBlobId,
+    state: initialAgentState,
+    incarnation: 0,
+    turns: 0,
+    hadSandbox: false,
+    firstTurn: { turnId: `${child.bcId}-1`, promptBlobId: child.promptBlobId, source: 'API' },
+    ensembleId: input.ensembleId,
+    hasCheck: input.hasCheck,
+    timings: input.timings,
+  }
+  try {
+    return await startChild<typeof cloudAgent>(workflowTypes.agent, {
+      workflowId: agentWorkflowId(child.bcId),
+      args: [argument],
+      parentClosePolicy: ParentClosePolicy.REQUEST_CANCEL,
+      cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
+      staticSummary: child.title.slice(0, 200),
+      typedSearchAttributes: [
+        { key: owner, value: input.owner },
+        { key: repository, value: input.repository },
+        { key: ensemble, value: input.ensembleId },
+        { key: status, value: 'UNSPECIFIED' },
+      ],
+    })
+  } catch (thrown) {
+    if (isCancellation(thrown)) return undefined
+    throw thrown
+  }
+}
+
+async function settle(child: ChildInput, handle: Handle | undefined, deps: ChildrenDeps): Promise<ChildEnd> {
+  const end = await endOf(child, handle)
+  deps.onState(child, `${end.status} (${end.reason})`)
+  return end
+}
+
+async function endOf(child: ChildInput, handle: Handle | undefined): Promise<ChildEnd> {
+  const { bcId } = child
+  if (!handle) return { bcId, status: 'IDLE', reason: 'stopped_by_user' }
+  try {
+    const { status, reason } = await handle.result()
+    return { bcId, status: status === 'RUNNING' || status === 'UNSPECIFIED' ? 'ERROR' : status, reason }
+  } catch (thrown) {
+    const failure = readFailure(thrown)
+    if (!failure) return { bcId, status: 'IDLE', reason: 'stopped_by_user' }
+    return { bcId, status: 'ERROR', reason: failure.reason }
+  }
+}

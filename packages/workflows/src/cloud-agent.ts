@@ -1,0 +1,230 @@
+import type { Activities, ChildEnd } from '@tutti/activities'
+import type { AgentState, BlobId } from '@tutti/core'
+import { isAtRest, reduceAgent, type AgentInput } from '@tutti/core'
+import {
+  CancellationScope,
+  allHandlersFinished,
+  condition,
+  continueAsNew,
+  defineQuery,
+  defineSignal,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow'
+import { handleCommands } from './commands.ts'
+import {
+  agentStateQuery,
+  releaseSandboxSignal,
+  type CloudAgentInput,
+  type CloudAgentResult,
+  type CommandAnswer,
+} from './contract.ts'
+import { agentDetails, showStatus } from './operator-text.ts'
+import { profiles } from './profiles.ts'
+import { createRecorder } from './recorder.ts'
+import { createSandboxLife } from './sandbox-life.ts'
+import { workOnTurn } from './work-on-turn.ts'
+
+/**
+ * The life of one agent (design §4). The run returns when the agent is at rest and either belongs to an ensemble or has been
+ * inactive for long enough to release its sandbox; the next command starts a new run from the stored state.
+ */
+export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResult> {
+  let state: AgentState = input.state
+  let turns = input.turns
+  let hadSandbox = input.hadSandbox
+  let turnScope: CancellationScope | undefined
+  let releaseAsked = false
+  let lastDetail = ''
+  const deliveries: { requestId: string; planBlobId?: BlobId }[] = []
+  const seen = new Map<string, CommandAnswer>(input.seen)
+  const sandbox = createSandboxLife(input, (text) => text)
+  const { recordState } = proxyActivities<Activities>({ ...profiles.record, summary: 'record the state' })
+  const recorder = createRecorder({
+    recordState,
+    snapshot: () => ({
+      bcId: input.bcId,
+      owner: input.owner,
+      configBlobId: input.configBlobId,
+      ...(input.ensembleId && { ensembleId: input.ensembleId }),
+      state,
+      turns,
+      incarnation: sandbox.incarnation(),
+      hadSandbox,
+    }),
+  })
+
+  const move = (next: AgentState) => {
+    const changed =
+      next.status !== state.status || next.paused !== state.paused || next.queue.length !== state.queue.length
+    state = next
+    setCurrentDetails(agentDetails(input, state, turns, sandbox.incarnation(), sandbox.has()))
+    if (!changed) return
+    showStatus(state)
+    recorder.add({
+      type: 'status',
+      status: state.status,
+      paused: state.paused,
+      ...(state.reason && { reason: state.reason }),
+      queued: state.queue.length,
+      hadSandbox,
+    })
+  }
+  const feed = (change: AgentInput) => {
+    const next = reduceAgent(state, change)
+    if (!('rejected' in next) && next !== state) move(next)
+  }
+
+  handleCommands({
+    state: () => state,
+    seen,
+    accept(next, { command, requestId, planBlobId }) {
+      if (command.type === 'deliver')
+        return void deliveries.push({ requestId, ...(planBlobId && { planBlobId }) })
+      if ('turn' in command) recorder.add({ type: 'user_message', turn: command.turn })
+      move(next)
+      if (state.ending) turnScope?.cancel()
+    },
+  })
+  setHandler(defineQuery<unknown>(agentStateQuery), () => ({
+    state,
+    turns,
+    incarnation: sandbox.incarnation(),
+  }))
+  setHandler(defineSignal(releaseSandboxSignal), () => {
+    releaseAsked = true
+  })
+
+  const begin = () => {
+    if (input.turns === 0 && input.state.status === 'UNSPECIFIED' && !input.seen)
+      recorder.add({ type: 'session_start' })
+    if (!input.firstTurn) return
+    recorder.add({ type: 'user_message', turn: input.firstTurn })
+    feed({ type: 'follow_up', turn: input.firstTurn })
+  }
+
+  const turn = async () => {
+    const current = state.current!
+    if (!current.begun) turns += 1
+    const scope = new CancellationScope()
+    turnScope = scope
+    if (state.ending) scope.cancel()
+    const end = await scope.run(() =>
+      workOnTurn(current, turns, {
+        input,
+        sandbox,
+        recorder,
+        state: () => state,
+        onReady: () => {
+          if (hadSandbox) return
+          hadSandbox = true
+          recorder.add({
+            type: 'status',
+            status: state.status,
+            paused: state.paused,
+            queued: state.queue.length,
+            hadSandbox,
+          })
+        },
+      }),
+    )
+    turnScope = undefined
+    lastDetail = end.detail ?? ''
+    recorder.add({
+      type: 'turn_ended',
+      turnId: current.turnId,
+      reason: end.reason,
+      ...(end.detail && { detail: end.detail.slice(0, 1024) }),
+    })
+    feed({ type: 'turn_ended', reason: end.reason, failed: end.failed })
+  }
+
+  const deliver = async () => {
+    const { requestId, planBlobId } = deliveries[0]!
+    await recorder.flushed()
+    const { deliverAgent } = proxyActivities<Activities>({ ...profiles.git, summary: 'deliver' })
+    await deliverAgent({ ...sandbox.scope(), requestId, ...(planBlobId && { planBlobId }) }).catch(
+      () => undefined,
+    )
+    deliveries.shift()
+  }
+
+  const hasWork = () => state.status === 'RUNNING' || deliveries.length > 0
+  const isClosed = () => state.status === 'ARCHIVED' || state.status === 'EXPIRED'
+  const isFull = () =>
+    workflowInfo().continueAsNewSuggested || workflowInfo().historyLength > (input.testMaxHistory ?? Infinity)
+
+  // A cancel from outside (an operator, the ensemble) is a stop of everything.
+  let cancelled = false
+  CancellationScope.current().cancelRequested.catch(() => {
+    cancelled = true
+    feed({ type: 'stop', all: true })
+    turnScope?.cancel()
+  })
+
+  const live = async () => {
+    begin()
+    for (;;) {
+      if (state.status === 'RUNNING') await turn()
+      else if (deliveries.length > 0) await deliver()
+      else if (cancelled || input.ensembleId || (isAtRest(state) && !sandbox.has())) return
+      else if (isClosed()) return
+      else {
+        releaseAsked = false
+        const woken = await condition(
+          () => hasWork() || isClosed() || releaseAsked || cancelled,
+          input.timings.inactivityMs,
+        )
+        if (!woken || (releaseAsked && !hasWork())) return
+      }
+      if (isFull()) return
+    }
+  }
+
+  /** A child leaves its attempt for its ensemble, while its sandbox still knows what it said last. */
+  const settle = async () => {
+    if (input.ensembleId) {
+      await recorder.flushed()
+      const { recordAttempt } = proxyActivities<Activities>({
+        ...profiles.record,
+        summary: 'record the attempt',
+      })
+      await recordAttempt({
+        ...sandbox.scope(),
+        ensembleId: input.ensembleId,
+        status: state.status === 'ERROR' || isClosed() ? (state.status as ChildEnd['status']) : 'IDLE',
+        reason: state.reason ?? 'stopped_by_user',
+        detail: lastDetail.slice(0, 4096),
+      })
+    }
+    await sandbox.release()
+  }
+
+  return CancellationScope.nonCancellable(async () => {
+    const recording = recorder.run()
+    for (;;) {
+      await live()
+      if (!hasWork()) await settle()
+      await condition(allHandlersFinished)
+      await recorder.flushed()
+      if (!hasWork() || isFull()) break
+    }
+    recorder.stop()
+    await recording
+    if (hasWork()) {
+      await sandbox.release()
+      const { firstTurn: _, ...rest } = input
+      return continueAsNew<typeof cloudAgent>({
+        ...rest,
+        state,
+        turns,
+        hadSandbox,
+        incarnation: sandbox.incarnation(),
+        seen: [...seen],
+      })
+    }
+    return { bcId: input.bcId, status: state.status, reason: state.reason ?? 'completed' }
+  })
+}

@@ -1,0 +1,61 @@
+import type { AgentState } from '@tutti/core'
+import { agentStateKey, isRejection, limits, reduceAgent, turnPosition } from '@tutti/core'
+import { ApplicationFailure, defineUpdate, setHandler } from '@temporalio/workflow'
+import { agentUpdates, type CommandAnswer, type CommandRequest } from './contract.ts'
+
+/** What an agent's workflow does with an accepted command. */
+export interface CommandSink {
+  readonly state: () => AgentState
+  /** The command was accepted and changed something: the new state, and what asked for it. */
+  readonly accept: (next: AgentState, request: CommandRequest) => void
+  /** Answers of earlier requests, by request id, oldest first. */
+  readonly seen: Map<string, CommandAnswer>
+}
+
+/**
+ * Registers one synchronous update for each command of the state machine: the API's answer is the state machine's answer
+ * (design §4). A refusal fails the update before it is accepted, with type `refused`; a repeated request id gets the first answer.
+ */
+export function handleCommands(sink: CommandSink): void {
+  for (const name of agentUpdates) {
+    setHandler(defineUpdate<CommandAnswer, [CommandRequest]>(name), (request) => answer(sink, request), {
+      validator: (request) => {
+        if (sink.seen.has(request.requestId)) return
+        const next = reduceAgent(sink.state(), request.command)
+        if (isRejection(next)) throw refused(next.message, next.state)
+      },
+      description: `Asks the agent: ${name.replaceAll('_', ' ')}`,
+    })
+  }
+}
+
+function answer(sink: CommandSink, request: CommandRequest): CommandAnswer {
+  const first = sink.seen.get(request.requestId)
+  if (first) return first
+  const { command } = request
+  const before = sink.state()
+  const next = reduceAgent(before, command)
+  if (isRejection(next)) throw refused(next.message, next.state)
+  const turnId = 'turn' in command ? command.turn.turnId : ''
+  const given: CommandAnswer = {
+    state: agentStateKey(next),
+    position: turnId ? turnPosition(next, turnId) : -1,
+    turnId,
+    endingTurnId: next.ending && !before.ending ? (next.current?.turnId ?? '') : '',
+  }
+  remember(sink.seen, request.requestId, given)
+  if (next !== before || command.type === 'deliver') sink.accept(next, request)
+  return given
+}
+
+function remember(seen: Map<string, CommandAnswer>, requestId: string, given: CommandAnswer): void {
+  seen.set(requestId, given)
+  for (const oldest of seen.keys()) {
+    if (seen.size <= limits.maxSeenRequests) break
+    seen.delete(oldest)
+  }
+}
+
+function refused(message: string, state: string): ApplicationFailure {
+  return ApplicationFailure.create({ message, type: 'refused', nonRetryable: true, details: [state] })
+}

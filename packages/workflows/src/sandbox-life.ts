@@ -1,0 +1,96 @@
+import type { Activities, AgentScope } from '@tutti/activities'
+import { CancellationScope, proxyActivities } from '@temporalio/workflow'
+import type { CloudAgentInput } from './contract.ts'
+import { profiles } from './profiles.ts'
+
+/** The sandbox of an agent, as its workflow sees it: had or not, and on which host. */
+export interface SandboxLife {
+  readonly has: () => boolean
+  readonly incarnation: () => number
+  /** An admitted, provisioned, hydrated sandbox; does nothing when there is one. */
+  ensure(turnTimeoutMs?: number): Promise<void>
+  /** The sandbox is known to be gone: the next {@link ensure} makes a new incarnation. */
+  lost(): void
+  /** Ends the sandbox and gives its slot back; never fails, since the reaper has the last word. */
+  release(): Promise<void>
+  /** Activities that must run on the sandbox's host. */
+  onHost(): HostActivities
+  readonly scope: () => AgentScope
+}
+
+export type HostActivities = Pick<Activities, 'runTurn' | 'checkpointTurn' | 'checkAttempt'>
+
+/** @param firstIncarnation the last one that this agent has had. */
+export function createSandboxLife(input: CloudAgentInput, summary: (text: string) => string): SandboxLife {
+  const { bcId, owner, configBlobId, timings } = input
+  let incarnation = input.incarnation
+  let hostQueue: string | undefined
+  let ready = false
+
+  const scope = (): AgentScope => ({ bcId, owner, configBlobId, incarnation })
+  const heartbeatTimeout = timings.heartbeatMs
+
+  const on = (taskQueue: string, text: string) =>
+    proxyActivities<Activities>({ ...profiles.sandbox, taskQueue, heartbeatTimeout, summary: summary(text) })
+
+  return {
+    has: () => ready,
+    incarnation: () => incarnation,
+    scope,
+    async ensure() {
+      if (ready) return
+      incarnation += 1
+      const { admit } = proxyActivities<Activities>({
+        ...profiles.wait,
+        heartbeatTimeout,
+        summary: summary('wait for a slot'),
+      })
+      const admitted = await admit({
+        ...scope(),
+        heartbeatMs: heartbeatTimeout,
+        ...(input.ensembleId && { ensembleId: input.ensembleId }),
+      })
+      hostQueue = admitted.hostQueue
+      await on(hostQueue, 'make a sandbox').provisionSandbox({
+        ...scope(),
+        branch: `tutti/${bcId}`,
+        deadlineMs: Date.now() + timings.readyTimeoutMs,
+        heartbeatMs: heartbeatTimeout,
+      })
+      ready = true
+    },
+    lost() {
+      ready = false
+    },
+    async release() {
+      const queue = hostQueue
+      if (!queue) return
+      ready = false
+      hostQueue = undefined
+      await CancellationScope.nonCancellable(async () => {
+        try {
+          const host = proxyActivities<Activities>({
+            ...profiles.release,
+            taskQueue: queue,
+            summary: summary('release the sandbox'),
+          })
+          await host.releaseSandbox(scope())
+        } catch {
+          // Nobody on that host: its sandboxes died with it, and only the lease is left.
+          await proxyActivities<Activities>({
+            ...profiles.record,
+            summary: summary('give the slot back'),
+          }).releaseLease(scope())
+        }
+      })
+    },
+    onHost() {
+      const queue = hostQueue!
+      return {
+        runTurn: (turn) => on(queue, `turn ${turn.number}: run the agent`).runTurn(turn),
+        checkpointTurn: (request) => on(queue, 'checkpoint').checkpointTurn(request),
+        checkAttempt: (request) => on(queue, 'check').checkAttempt(request),
+      }
+    },
+  }
+}

@@ -1,0 +1,2 @@
+export { cloudAgent } from './cloud-agent.ts'
+export { parallelAgents } from './parallel-agents.ts'
