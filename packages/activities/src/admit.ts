@@ -28,7 +28,7 @@ export function createAdmit(deps: ActivityDeps): Activities['admit'] {
             if (position !== shown) await show(deps, input, position, signal)
             shown = position
             phase(`waiting, position ${position}`)
-            if (position === 1) await askIdleHolders(deps, input.owner, signal)
+            if (position === 1) await askIdleHolders(deps, signal)
             await clock.sleep(lookAgainMs * Math.min(position, 8), signal)
           }
         } catch (error) {
@@ -85,12 +85,11 @@ async function append(
 /** An idle sandbox is released as soon as another agent waits (design §5). */
 async function askIdleHolders(
   { catalog, host, askToRelease, log }: ActivityDeps,
-  owner: string,
   signal: AbortSignal,
 ): Promise<void> {
   for (const lease of await catalog.leases.list(host, signal)) {
     if (lease.kind !== 'agent' || lease.grantedAt === undefined) continue
-    const holder = await catalog.agents.get(owner, lease.holder as AgentId, signal).catch(() => undefined)
+    const holder = await catalog.agents.get(lease.owner, lease.holder as AgentId, signal).catch(() => undefined)
     if (
       !holder ||
       holder.ensembleId ||

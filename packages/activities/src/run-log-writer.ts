@@ -1,4 +1,4 @@
-import { limits, type Clock, type LogId } from '@tutti/core'
+import { limits, TuttiError, type Clock, type LogId } from '@tutti/core'
 import { encodeRunEvent, isDelta, joinDeltas, type RunEvent } from '@tutti/protocol'
 import type { EventLog } from '@tutti/store'
 
@@ -30,7 +30,7 @@ export async function createRunLogWriter(deps: RunLogWriterDeps): Promise<RunLog
   let queuedBytes = 0
   let position = 0
   let pumping: Promise<void> | undefined
-  let failed: unknown
+  let failed: TuttiError | undefined
 
   const pump = async () => {
     while (queue.length > 0) {
@@ -62,7 +62,7 @@ export async function createRunLogWriter(deps: RunLogWriterDeps): Promise<RunLog
   const start = () => {
     pumping ??= pump()
       .catch((error: unknown) => {
-        failed = error
+        failed = TuttiError.from(error)
         queue = []
       })
       .finally(() => {
@@ -71,9 +71,13 @@ export async function createRunLogWriter(deps: RunLogWriterDeps): Promise<RunLog
       })
   }
 
+  const throwIfFailed = () => {
+    if (failed) throw failed
+  }
+
   return {
     async write(...events) {
-      if (failed) throw failed
+      throwIfFailed()
       for (const event of events) {
         const last = queue.at(-1)
         const joined = last && joinDeltas(last, event)
@@ -83,11 +87,11 @@ export async function createRunLogWriter(deps: RunLogWriterDeps): Promise<RunLog
       }
       start()
       while (queuedBytes > maxQueued && pumping) await pumping
-      if (failed) throw failed
+      throwIfFailed()
     },
     async flush() {
       while (pumping) await pumping
-      if (failed) throw failed
+      throwIfFailed()
       return position
     },
   }

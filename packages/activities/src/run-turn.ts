@@ -7,7 +7,7 @@ import type { Activities, TurnInput, TurnResult } from './contract.ts'
 import { tailCommands } from './command-tail.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail, sandboxLost } from './fail.ts'
-import { createOpenQuestion } from './open-question.ts'
+import { createOpenQuestion, type OpenQuestion } from './open-question.ts'
 import { saveSession } from './save-session.ts'
 import { createTurnControl, type TurnControl, type TurnStop } from './turn-control.ts'
 import { createTurnEvents, type TurnEvents } from './turn-events.ts'
@@ -86,7 +86,7 @@ async function work(
       eventLog,
       bcId,
       last,
-      (command) => onCommand(command, input, control, question.answer),
+      (command) => onCommand(command, input, control, question),
       tailSignal,
     ).catch((error: unknown) => deps.log.warn({ err: error, bc_id: bcId }, 'reading commands failed'))
     await log.write({
@@ -120,12 +120,12 @@ async function work(
     }
   } catch (thrown) {
     const stop = control.ended()
-    if (stop) return ended(stop, session, events)
+    if (stop) return await ended(stop, session, events)
     const error = TuttiError.from(thrown)
     if (error.code === 'aborted') throw sandboxLost('Another incarnation writes this log now.')
     if (error.code === 'internal') throw thrown
     const reason: Reason = error.detail['reason'] === 'rate_limited' ? 'rate_limited' : 'agent_error'
-    return failed(session, events, reason, error.message)
+    return await failed(session, events, reason, error.message)
   } finally {
     question.close()
     await events.close()
@@ -157,9 +157,9 @@ function onCommand(
   command: CommandEvent,
   input: TurnInput,
   control: TurnControl,
-  answer: (commandId: string, questionId: string, text: string) => void,
+  question: OpenQuestion,
 ): void {
-  if (command.type === 'answer') return answer(command.commandId, command.questionId, command.text)
+  if (command.type === 'answer') return question.answer(command.commandId, command.questionId, command.text)
   if (command.type !== 'cancel') return
   if (command.turnId && command.turnId !== input.turn.turnId) return
   control.end({ kind: 'command', reason: command.reason, detail: '' })

@@ -363,9 +363,9 @@ export function testCatalogContract(name: string, createCatalog: () => Promise<C
         await catalog.leases.release('host', 'a', never)
         expect(await positions('e', 'f')).toEqual([0, 1])
         expect(await catalog.leases.list('host', never)).toEqual([
-          { host: 'host', kind: 'agent', holder: 'c', waitingSince: 1, grantedAt: 1 },
-          { host: 'host', kind: 'agent', holder: 'e', waitingSince: 1, grantedAt: 1 },
-          { host: 'host', kind: 'agent', holder: 'f', waitingSince: 1 },
+          { host: 'host', kind: 'agent', holder: 'c', owner: '', waitingSince: 1, grantedAt: 1 },
+          { host: 'host', kind: 'agent', holder: 'e', owner: '', waitingSince: 1, grantedAt: 1 },
+          { host: 'host', kind: 'agent', holder: 'f', owner: '', waitingSince: 1 },
         ])
       })
 

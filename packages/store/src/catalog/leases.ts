@@ -11,18 +11,19 @@ export function createLeaseCatalog({ executor }: { executor: SqlExecutor }): Lea
       const queue = () => db.selectFrom('leases').where('host', '=', host).where('kind', '=', kind)
       const enter = db
         .insertInto('leases')
-        .values(({ fn, val, selectFrom }) => ({
+        .values((eb) => ({
           host,
           kind,
           holder,
-          owner: fn.coalesce(
-            selectFrom('agents')
+          owner: eb.fn.coalesce(
+            eb
+              .selectFrom('agents')
               .select('owner')
               .where('bc_id', '=', holder as AgentId),
-            val(''),
+            eb.val(''),
           ),
-          place: queue().select(({ fn: aggregate, eb }) =>
-            eb(aggregate.coalesce(aggregate.max('place'), eb.lit(0)), '+', 1).as('place'),
+          place: queue().select((row) =>
+            row(row.fn.coalesce(row.fn.max('place'), row.lit(0)), '+', 1).as('place'),
           ),
           waiting_since: now,
           granted_at: null,
@@ -78,6 +79,7 @@ export function createLeaseCatalog({ executor }: { executor: SqlExecutor }): Lea
         host: row.host,
         kind: row.kind,
         holder: row.holder,
+        owner: row.owner,
         waitingSince: row.waiting_since,
         ...defined({ grantedAt: row.granted_at }),
       }))

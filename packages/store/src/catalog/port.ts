@@ -193,6 +193,8 @@ export interface LeaseRow {
   /** `agent` slots are admitted by `sandboxes.max`; `verify` has one slot of its own. */
   readonly kind: 'agent' | 'verify'
   readonly holder: string
+  /** Owner of the agent that holds it; empty for a verification. */
+  readonly owner: string
   readonly waitingSince: number
   readonly grantedAt?: number
 }
