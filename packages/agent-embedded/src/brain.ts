@@ -61,9 +61,14 @@ function chooseConfigured(env: BrainEnv): Brain {
 function anthropic(modelId: string, env: BrainEnv): Brain {
   const apiKey = env['ANTHROPIC_API_KEY']
   if (!apiKey) throw missing('Set ANTHROPIC_API_KEY')
-  const baseURL = env['ANTHROPIC_BASE_URL']
+  const baseURL = versioned(env['ANTHROPIC_BASE_URL'])
   const provider = createAnthropic({ apiKey, ...(baseURL ? { baseURL } : {}) })
   return { name: `anthropic/${modelId}`, callPrefix: 'model-', model: provider(modelId), secrets: [apiKey] }
+}
+
+/** Other programs read ANTHROPIC_BASE_URL without the version that this library wants; both forms mean the same. */
+function versioned(url: string | undefined): string | undefined {
+  return url && URL.canParse(url) && new URL(url).pathname === '/' ? new URL('/v1', url).href : url
 }
 
 function openai(modelId: string | undefined, env: BrainEnv): Brain {

@@ -100,6 +100,18 @@ describe('the embedded agent with the scripted brain', () => {
     expect([await read('a.txt'), await read('b.txt')]).toEqual(['1\n', '2\n'])
   })
 
+  test('puts an answer into later lines, as one quoted word in a command', async () => {
+    const session = await open()
+    const prompt = 'ask: Which?\nrun: printf %s {answer} > a.txt\nsay: it is {answer}'
+    const answer = `it's $(touch owned) | b`
+    const { outcome } = await follow(session, { prompt }, never, async (event) => {
+      if (event.type === 'agent_question') session.answer(event.questionId, answer)
+    })
+    expect(outcome.summary).toBe(`scripted: it is ${answer}`)
+    expect(await read('a.txt')).toBe(answer)
+    await expect(read('owned')).rejects.toMatchObject({ code: 'not_found' })
+  })
+
   test('knows in a follow-up what was said before, also in another session', async () => {
     const first = await open()
     await follow(first, { prompt: 'The code word is swordfish.\nsay: noted' })
