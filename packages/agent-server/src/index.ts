@@ -1,1 +1,12 @@
-export type { AgentServer, CaptureSink, CaptureSummary, CapturedChange, FileState, HydrateRequest } from './port.ts'
+export type {
+  AgentServer,
+  CaptureSink,
+  CaptureSummary,
+  CapturedChange,
+  FileState,
+  HydrateRequest,
+} from './port.ts'
+export { buildAgentServer } from './build-agent-server.ts'
+export { agentServerMounts, insideMounts, type AgentServerFiles } from './inside-paths.ts'
+export { connectAgentServer, type ConnectOptions } from './host/connect-agent-server.ts'
+export { startAgentServer, type StartOptions } from './host/start-agent-server.ts'

@@ -1,20 +1,9 @@
 import type { AgentHost } from '@tutti/agent'
 import type { BlobId } from '@tutti/core'
 import type { FileSkipReason } from '@tutti/protocol'
+import type { CapturedChange, FileState } from '@tutti/workspace'
 
-/** The state of one path, as the scan found it or as the log has it. */
-export interface FileState {
-  /** Raw path bytes below the workspace, `/` between components. */
-  readonly path: Uint8Array
-  readonly fileType: 'file' | 'symlink'
-  readonly mode: '100644' | '100755' | '120000'
-  readonly size: number
-  readonly hash: BlobId
-}
-
-export type CapturedChange =
-  | { readonly action: 'created' | 'modified'; readonly state: FileState; readonly base?: BlobId }
-  | { readonly action: 'deleted'; readonly path: Uint8Array; readonly base?: BlobId }
+export type { CapturedChange, FileState }
 
 export interface CaptureSink {
   /** Called once for each change, in path order. For a file or link, `content` are the bytes that were hashed. */

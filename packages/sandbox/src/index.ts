@@ -1,1 +1,17 @@
-export type { Exec, ExecExit, ExecRequest, Sandbox, SandboxProvider, SandboxRef, SandboxSpec } from './port.ts'
+export type {
+  Exec,
+  ExecExit,
+  ExecRequest,
+  Sandbox,
+  SandboxProvider,
+  SandboxRef,
+  SandboxSpec,
+} from './port.ts'
+export {
+  createLocalSandboxes,
+  type LocalSandboxesOptions,
+  type LocalSandboxProvider,
+} from './local-sandboxes.ts'
+export type { LimiterKind } from './resource-group.ts'
+export { allPids, processesMarked, processStat, signalProcess, type ProcessStat } from './processes.ts'
+export { sandboxMarker } from './sandbox-marker.ts'

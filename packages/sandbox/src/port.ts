@@ -53,8 +53,24 @@ export interface Sandbox {
   readonly home: string
   /** When the provider will end it, if it does; milliseconds since the epoch. */
   readonly expiresAt?: number
+  /** True when processes inside see only each other: their pid namespace is their own. */
+  readonly isolated: boolean
+  /** The pinned Node inside, so that the agent server needs none of the system's. */
+  readonly nodePath: string
+  /** Where processes inside find what `SandboxSpec.readOnly` mounted at that path; the host's path without isolation. */
+  pathOf(inside: string): string
+  /**
+   * Starts a program. An isolating provider runs exactly one per sandbox, its main process, and the sandbox ends with it: the agent
+   * server, which runs everything else inside. @throws TuttiError `failed_precondition` for a second one there, `not_found` when
+   * there is no such program, `unavailable` when the sandbox is gone.
+   */
   exec(request: ExecRequest, signal: AbortSignal): Promise<Exec>
-  put(files: readonly { readonly path: string; readonly bytes: Uint8Array; readonly mode: number }[], signal: AbortSignal): Promise<void>
+  /** Bootstrap only: before the first exec, as the host never writes where an agent is at work. Paths are absolute, inside. */
+  put(
+    files: readonly { readonly path: string; readonly bytes: Uint8Array; readonly mode: number }[],
+    signal: AbortSignal,
+  ): Promise<void>
+  /** For diagnostics: a file below `workdir` or `home`, at most `maxBytes` of it; follows no link. @throws TuttiError `not_found`. */
   get(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array>
   /** `unknown` is not `gone`. */
   alive(signal: AbortSignal): Promise<'running' | 'gone' | 'unknown'>

@@ -1,0 +1,179 @@
+import { limits, TuttiError } from '@tutti/core'
+import type { HostExecExit, HostExecOutput, HostExecRequest } from '@tutti/agent'
+import type { Exec, ExecExit } from '@tutti/sandbox'
+import type { InsideSettings } from '../inside/settings.ts'
+import { createCaller, type WireHeader } from '../link/caller.ts'
+import { createLink } from '../link/link.ts'
+import type { AgentServer, CaptureSummary } from '../port.ts'
+import { toWireChange, contentHead } from '../wire-change.ts'
+import { receiveCapture } from './receive-capture.ts'
+
+export interface ConnectOptions {
+  /** The running agent server. */
+  readonly exec: Exec
+  readonly settings: Omit<InsideSettings, 'maxFileBytes'>
+  /** Told what the server writes to its standard error; for the log. */
+  readonly onStderr?: (text: string) => void
+}
+
+const never = new AbortController().signal
+const chunkBytes = 64 << 10
+/** How much of the server's last words goes into the reason of its end. */
+const tailBytes = 2000
+
+/**
+ * The host's end of the link to an agent server. Resolves when the server has answered.
+ *
+ * @throws TuttiError `unavailable` when it ends first; the message has its last words.
+ */
+export async function connectAgentServer({ exec, settings, onStderr }: ConnectOptions): Promise<AgentServer> {
+  const link = createLink({ onMessage: (header, bytes) => caller.onMessage(header as WireHeader, bytes) })
+  const caller = createCaller(link)
+  link.attach((bytes) => exec.write(bytes))
+
+  let tail = ''
+  const stderrDone = readAll(exec.stderr, (chunk) => {
+    const text = Buffer.from(chunk).toString()
+    tail = (tail + text).slice(-tailBytes)
+    onStderr?.(text)
+  })
+  const lost = (async () => {
+    const problem = await readAll(exec.stdout, (chunk) => link.receive(chunk))
+    // Whatever it is, a server whose output is not the protocol is of no use any more.
+    if (problem) await exec.kill('SIGKILL')
+    const exit = await exec.exit
+    await stderrDone
+    const reason = problem ?? describeExit(exit, tail)
+    const error = new TuttiError('unavailable', `The agent server is gone: ${reason}.`, {
+      reason: exit.limit ? 'resource_limit' : 'sandbox_lost',
+      ...(exit.limit ? { limit: exit.limit } : {}),
+    })
+    link.close(error)
+    caller.fail(error)
+    return reason
+  })()
+
+  const maxFileBytes = limits.maxFileBytes
+  let onToolEnded: ((signal: AbortSignal) => Promise<void>) | undefined
+  let captures: Promise<unknown> = Promise.resolve()
+  await caller.call('hello', { ...settings, maxFileBytes } satisfies InsideSettings, never).result
+
+  return {
+    workdir: settings.workdir,
+    home: settings.home,
+    lost,
+
+    async *exec(request: HostExecRequest, signal): AsyncGenerator<HostExecOutput, HostExecExit> {
+      const { stdin, ...params } = request
+      const call = caller.call('exec', params, signal)
+      void sendAll(call, stdin ?? new Uint8Array()).catch(() => {})
+      try {
+        for await (const { head, bytes } of call.messages) {
+          yield { stream: head === 'stderr' ? 'stderr' : 'stdout', bytes }
+        }
+        return (await call.result) as HostExecExit
+      } finally {
+        call.cancel()
+      }
+    },
+
+    async readFile(path, maxBytes, signal) {
+      const call = caller.call('readFile', { path, maxBytes }, signal)
+      const parts: Uint8Array[] = []
+      for await (const { bytes } of call.messages) parts.push(bytes)
+      await call.result
+      return Buffer.concat(parts).subarray(0, maxBytes)
+    },
+
+    async writeFile(path, bytes, signal) {
+      const call = caller.call('writeFile', { path }, signal)
+      await Promise.race([sendAll(call, bytes), call.result])
+      await call.result
+    },
+
+    async toolEnded(signal) {
+      await onToolEnded?.(signal)
+    },
+    onToolEnded(capture) {
+      onToolEnded = capture
+    },
+
+    async hydrate(request, signal) {
+      const call = caller.call('hydrate', { commit: request.commit, branch: request.branch }, signal)
+      const sending = (async () => {
+        for (const change of request.changes) {
+          await call.send(toWireChange(change))
+          if (change.action === 'deleted') continue
+          for await (const chunk of request.contentOf(change.state.hash)) {
+            for (let start = 0; start < chunk.length; start += chunkBytes) {
+              await call.send(contentHead, chunk.subarray(start, start + chunkBytes))
+            }
+          }
+        }
+        call.end()
+      })()
+      sending.catch(() => call.cancel())
+      // Its own failure explains more than the cancellation that follows from it.
+      await Promise.race([sending, call.result])
+      return (await call.result) as CaptureSummary
+    },
+
+    capture(sink, signal) {
+      const run = async () => {
+        const call = caller.call('capture', {}, signal)
+        try {
+          return await receiveCapture(call, sink, maxFileBytes)
+        } finally {
+          call.cancel()
+        }
+      }
+      const result = captures.then(run)
+      captures = result.catch(() => {})
+      return result
+    },
+
+    async killProcesses(signal) {
+      await caller.call('killProcesses', {}, signal).result
+    },
+
+    async close() {
+      await exec.closeStdin()
+      const timer = setTimeout(() => void exec.kill('SIGKILL'), settings.stopGraceMs * 2)
+      await lost
+      clearTimeout(timer)
+    },
+  }
+}
+
+async function sendAll(
+  call: { send(head: unknown, bytes: Uint8Array): Promise<void>; end(): void },
+  bytes: Uint8Array,
+): Promise<void> {
+  for (let start = 0; start < bytes.length; start += chunkBytes) {
+    await call.send(contentHead, bytes.subarray(start, start + chunkBytes))
+  }
+  call.end()
+}
+
+/** Reads a stream to its end; the problem that ended it early, if any. */
+async function readAll(
+  stream: AsyncIterable<Uint8Array>,
+  take: (chunk: Uint8Array) => void,
+): Promise<string | undefined> {
+  try {
+    for await (const chunk of stream) take(chunk)
+    return undefined
+  } catch (error) {
+    return `its output is not the protocol (${error instanceof Error ? error.message : String(error)})`
+  }
+}
+
+function describeExit(exit: ExecExit, tail: string): string {
+  const how = exit.limit
+    ? `the ${exit.limit} limit`
+    : exit.signal
+      ? `signal ${exit.signal}`
+      : `exit code ${exit.code}`
+  const words = tail.trim()
+  return words === '' ? how : `${how}; it said: ${words}`
+}

@@ -1,0 +1,42 @@
+import { basename } from 'node:path'
+import type { Sandbox } from '@tutti/sandbox'
+import { insideMounts } from '../inside-paths.ts'
+import type { AgentServer } from '../port.ts'
+import { connectAgentServer } from './connect-agent-server.ts'
+
+export interface StartOptions {
+  /** Made with the mounts of `agentServerMounts`. */
+  readonly sandbox: Sandbox
+  /** From `buildAgentServer`. */
+  readonly serverPath: string
+  /** From SIGTERM to SIGKILL inside, in milliseconds. Default 1500: the setting `stop.grace`. */
+  readonly stopGraceMs?: number
+  /** Whether the sandbox has the folder of an egress proxy mounted. Default false. */
+  readonly egress?: boolean
+  readonly onStderr?: (text: string) => void
+}
+
+/** Starts the agent server as the main program of a sandbox and connects to it. Aborting while it starts ends it. */
+export async function startAgentServer(options: StartOptions, signal: AbortSignal): Promise<AgentServer> {
+  const { sandbox } = options
+  const program = sandbox.pathOf(`${insideMounts.runner}/${basename(options.serverPath)}`)
+  const exec = await sandbox.exec({ argv: [sandbox.nodePath, '--no-warnings', program] }, signal)
+  const stop = () => void exec.kill('SIGKILL')
+  signal.addEventListener('abort', stop, { once: true })
+  try {
+    return await connectAgentServer({
+      exec,
+      settings: {
+        workdir: sandbox.workdir,
+        home: sandbox.home,
+        mirrorObjects: sandbox.pathOf(insideMounts.mirrorObjects),
+        stopGraceMs: options.stopGraceMs ?? 1500,
+        isolated: sandbox.isolated,
+        ...(options.egress ? { egressSocket: sandbox.pathOf(`${insideMounts.egress}/egress.sock`) } : {}),
+      },
+      ...(options.onStderr ? { onStderr: options.onStderr } : {}),
+    })
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}

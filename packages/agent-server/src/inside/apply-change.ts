@@ -1,0 +1,113 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { lstatSync, mkdirSync, renameSync, rmSync, rmdirSync, symlinkSync, unlinkSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { TuttiError } from '@tutti/core'
+import { changePath, pathBytes, pathKey, pathProblem, type CapturedChange } from '@tutti/workspace'
+
+const slash = Buffer.from('/')
+const below = (root: string, path: Uint8Array) => Buffer.concat([Buffer.from(root), slash, path])
+
+/** Makes one path what a change says. Parents are made on the way; a file or link in a parent's place is replaced, never followed. */
+export async function applyChange(
+  root: string,
+  change: CapturedChange,
+  content: AsyncIterable<Uint8Array>,
+): Promise<void> {
+  const path = changePath(change)
+  const problem = pathProblem(path)
+  if (problem) {
+    throw new TuttiError('invalid_argument', `A change names an unsafe path (${problem}).`, {
+      path: Buffer.from(path).toString(),
+    })
+  }
+  if (change.action === 'deleted') return removePath(root, path)
+  makeParents(root, path)
+  const target = below(root, path)
+  const temporary = Buffer.concat([
+    target.subarray(0, target.lastIndexOf(47) + 1),
+    Buffer.from(`.tutti-${randomUUID()}`),
+  ])
+  try {
+    if (change.state.fileType === 'symlink') {
+      symlinkSync(await collect(content, change), temporary)
+    } else {
+      const file = await open(temporary, 'wx', change.state.mode === '100755' ? 0o755 : 0o644)
+      try {
+        for await (const chunk of checked(content, change)) await file.writeFile(chunk)
+        // The process's umask must not decide.
+        await file.chmod(change.state.mode === '100755' ? 0o755 : 0o644)
+      } finally {
+        await file.close()
+      }
+    }
+    if (lstatSync(target, { throwIfNoEntry: false })?.isDirectory())
+      rmSync(target, { recursive: true, force: true })
+    renameSync(temporary, target)
+  } catch (error) {
+    rmSync(temporary, { force: true })
+    throw error
+  }
+}
+
+async function* checked(
+  content: AsyncIterable<Uint8Array>,
+  change: CapturedChange & { action: 'created' | 'modified' },
+): AsyncGenerator<Uint8Array> {
+  const digest = createHash('sha256')
+  for await (const chunk of content) {
+    digest.update(chunk)
+    yield chunk
+  }
+  if (`sha256_${digest.digest('hex')}` !== change.state.hash) {
+    throw new TuttiError(
+      'data_loss',
+      `The content of ${Buffer.from(change.state.path).toString()} is not that of its hash.`,
+      {
+        hash: change.state.hash,
+      },
+    )
+  }
+}
+
+async function collect(
+  content: AsyncIterable<Uint8Array>,
+  change: CapturedChange & { action: 'created' | 'modified' },
+): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  for await (const chunk of checked(content, change)) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+function makeParents(root: string, path: Uint8Array): void {
+  const components = pathKey(path).split('/').slice(0, -1)
+  let key = ''
+  for (const component of components) {
+    key = key === '' ? component : `${key}/${component}`
+    const folder = below(root, pathBytes(key))
+    const stats = lstatSync(folder, { throwIfNoEntry: false })
+    if (stats?.isDirectory()) continue
+    if (stats) unlinkSync(folder)
+    mkdirSync(folder)
+  }
+}
+
+/** A folder without files is not kept, as in git, so empty parents go too. */
+function removePath(root: string, path: Uint8Array): void {
+  const components = pathKey(path).split('/')
+  for (let depth = 1; depth < components.length; depth += 1) {
+    const parent = lstatSync(below(root, pathBytes(components.slice(0, depth).join('/'))), {
+      throwIfNoEntry: false,
+    })
+    // Below a link or a file there is nothing of this workspace's.
+    if (!parent?.isDirectory()) return
+  }
+  const stats = lstatSync(below(root, path), { throwIfNoEntry: false })
+  if (stats && !stats.isDirectory()) unlinkSync(below(root, path))
+  for (let depth = components.length - 1; depth > 0; depth -= 1) {
+    try {
+      rmdirSync(below(root, pathBytes(components.slice(0, depth).join('/'))))
+    } catch {
+      return
+    }
+  }
+}

@@ -1,0 +1,220 @@
+import { dirname } from 'node:path'
+import { TuttiError } from '@tutti/core'
+import type { FileSkipReason } from '@tutti/protocol'
+import {
+  isRacy,
+  pathBytes,
+  pathProblem,
+  sameStat,
+  scanTree,
+  type CapturedChange,
+  type ScannedFile,
+  type ScannedTree,
+} from '@tutti/workspace'
+import type { IgnoredPaths } from './ignored-paths.ts'
+import { readContent, type ReadContent } from './read-content.ts'
+import { summarize, type KnownFile, type KnownFiles, type WorkspaceSummary } from './workspace-state.ts'
+
+/** Takes what a capture finds, in path order. */
+export interface CaptureOutput {
+  change(change: CapturedChange, content: ReadContent | undefined): Promise<void>
+  skipped(path: Uint8Array, reason: FileSkipReason, size: number | undefined): Promise<void>
+  /** Resolves when all of it is safe with the host. Only then does the workspace count as captured. */
+  committed(summary: WorkspaceSummary): Promise<void>
+}
+
+export interface CapturedWorkspace {
+  /** Takes the whole workspace as it is for the state that the next capture compares with; nothing is ignored then. */
+  adopt(gitlinks: readonly string[], signal: AbortSignal): Promise<WorkspaceSummary>
+  capture(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
+}
+
+export interface CapturedWorkspaceParts {
+  readonly root: string
+  readonly ignored: IgnoredPaths
+  readonly maxFileBytes: number
+}
+
+/** What of the workspace the host has, and how it differs from what is there. */
+export function createCapturedWorkspace({
+  root,
+  ignored,
+  maxFileBytes,
+}: CapturedWorkspaceParts): CapturedWorkspace {
+  let known: KnownFiles = new Map()
+  let gitlinks: ReadonlySet<string> = new Set()
+  let ignoredPaths = new Set<string>()
+  let seenFolders = new Set<string>()
+  let rules = ''
+  let reported = new Set<string>()
+  const absolute = (key: string) => pathBytes(Buffer.from(root).toString('latin1') + '/' + key)
+
+  /** Walks, and leaves out what is ignored. A changed rule file makes every earlier answer void. */
+  async function look(signal: AbortSignal): Promise<ScannedTree & { files: Map<string, ScannedFile> }> {
+    const tracked = new Set([...known.keys(), ...(await ignored.forced(signal))])
+    const holders = ancestors(tracked)
+    const prune = (key: string) => gitlinks.has(key) || (ignoredPaths.has(key) && !holders.has(key))
+    let tree = await scanTree(root, { prune, signal })
+    const rulesNow = rulesOf(tree)
+    if (rulesNow !== rules) {
+      if (ignoredPaths.size > 0) {
+        ignoredPaths = new Set()
+        seenFolders = new Set()
+        tree = await scanTree(root, { prune, signal })
+      }
+      rules = rulesOf(tree)
+      seenFolders = new Set()
+    }
+    const newFolders = tree.folders.filter((key) => !seenFolders.has(key))
+    for (const key of await ignored.of(newFolders, signal)) ignoredPaths.add(key)
+    seenFolders = new Set(tree.folders)
+
+    const inIgnored = belowAny(ignoredPaths)
+    const files = new Map<string, ScannedFile>()
+    const unknown: string[] = []
+    for (const [key, file] of tree.files) {
+      if (tracked.has(key)) files.set(key, file)
+      else if (!ignoredPaths.has(key) && !inIgnored(key)) unknown.push(key)
+    }
+    const newlyIgnored = await ignored.of(unknown, signal)
+    for (const key of unknown) {
+      if (newlyIgnored.has(key)) ignoredPaths.add(key)
+      else files.set(key, tree.files.get(key)!)
+    }
+    return { ...tree, files, special: tree.special.filter((key) => !inIgnored(key)) }
+  }
+
+  return {
+    async adopt(links, signal) {
+      gitlinks = new Set(links)
+      ignoredPaths = new Set()
+      seenFolders = new Set()
+      reported = new Set()
+      const tree = await scanTree(root, { prune: (key) => gitlinks.has(key), signal })
+      rules = rulesOf(tree)
+      const next = new Map<string, KnownFile>()
+      for (const [key, file] of tree.files) {
+        signal.throwIfAborted()
+        const content = await readContent(absolute(key), file)
+        next.set(key, content.known)
+        await content.dispose()
+      }
+      known = next
+      return summarize(known, 0)
+    },
+
+    async capture(output, signal) {
+      const tree = await look(signal)
+      const next = new Map(known)
+      const skips = new Map<string, FileSkipReason>()
+      for (const key of tree.special) skips.set(key, 'special')
+      for (const key of tree.unsafe) skips.set(key, 'unsafe_name')
+      for (const key of tree.unreadable) skips.set(key, 'unreadable')
+      const isUnknown = belowAny(new Set(tree.unreadable))
+      const unreadable = new Set(tree.unreadable)
+
+      const keys = new Set(tree.files.keys())
+      // A path that could not be looked at is not gone, and only a walk that came to its end gets here.
+      for (const key of known.keys()) if (!unreadable.has(key) && !isUnknown(key)) keys.add(key)
+      let changes = 0
+      for (const key of [...keys].sort()) {
+        signal.throwIfAborted()
+        const before = known.get(key)
+        const file = tree.files.get(key)
+        const base = before ? { base: before.hash } : {}
+        if (!file) {
+          next.delete(key)
+          changes += 1
+          await output.change({ action: 'deleted', path: pathBytes(key), ...base }, undefined)
+          continue
+        }
+        if (before && isUnchanged(before, file)) continue
+        if (pathProblem(pathBytes(key)) !== undefined) {
+          skips.set(key, 'unsafe_name')
+          continue
+        }
+        if (file.stat.size > BigInt(maxFileBytes)) {
+          skips.set(key, 'too_large')
+          continue
+        }
+        const content = await readContent(absolute(key), file).catch((error: NodeJS.ErrnoException) => {
+          // Gone or swapped since the walk: the next capture sees what became of it.
+          if (!['ENOENT', 'ENOTDIR', 'ELOOP', 'EINVAL'].includes(error.code ?? ''))
+            skips.set(key, 'unreadable')
+        })
+        if (!content) continue
+        try {
+          next.set(key, content.known)
+          if (before && before.hash === content.known.hash && before.mode === content.known.mode) continue
+          const { fileType, mode, size, hash } = content.known
+          changes += 1
+          await output.change(
+            {
+              action: before ? 'modified' : 'created',
+              state: { path: pathBytes(key), fileType, mode, size, hash },
+              ...base,
+            },
+            content,
+          )
+        } finally {
+          await content.dispose()
+        }
+      }
+      const reportedNow = new Set<string>()
+      for (const [key, reason] of [...skips].sort(([left], [right]) => (left < right ? -1 : 1))) {
+        const mark = `${reason} ${key}`
+        reportedNow.add(mark)
+        const size = tree.files.get(key)?.stat.size
+        if (!reported.has(mark)) {
+          await output.skipped(pathBytes(key), reason, size === undefined ? undefined : Number(size))
+        }
+      }
+      const summary = summarize(next, changes)
+      await output.committed(summary)
+      known = next
+      reported = reportedNow
+      return summary
+    },
+  }
+}
+
+const isUnchanged = (before: KnownFile, file: ScannedFile): boolean =>
+  before.fileType === file.type && sameStat(before.stat, file.stat) && !isRacy(before.stat, before.readAtNs)
+
+/** Every folder on the way to one of these. */
+function ancestors(keys: Iterable<string>): Set<string> {
+  const found = new Set<string>()
+  for (const key of keys) {
+    for (let folder = dirname(key); folder !== '.' && !found.has(folder); folder = dirname(folder))
+      found.add(folder)
+  }
+  return found
+}
+
+/** Whether a path lies below one of these. */
+function belowAny(folders: ReadonlySet<string>): (key: string) => boolean {
+  return (key) => {
+    if (folders.size === 0) return false
+    for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1)) {
+      if (folders.has(key.slice(0, slash))) return true
+    }
+    return false
+  }
+}
+
+function rulesOf(tree: ScannedTree): string {
+  const rules: string[] = []
+  for (const [key, { stat }] of tree.files) {
+    if (key === '.gitignore' || key.endsWith('/.gitignore')) {
+      rules.push(`${key} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`)
+    }
+  }
+  return rules.sort().join('\n')
+}
+
+/** The last word on what was given up: a caller that went away has not taken the changes. */
+export const notCommitted = (): TuttiError =>
+  new TuttiError(
+    'cancelled',
+    'The capture was not taken by the host; the next one reports the same changes again.',
+  )

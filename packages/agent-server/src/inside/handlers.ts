@@ -1,0 +1,110 @@
+import { TuttiError } from '@tutti/core'
+import type { CallHandler } from '../link/callee.ts'
+import type { CallStream } from '../link/call.ts'
+import { contentHead, toWireChange } from '../wire-change.ts'
+import {
+  createCapturedWorkspace,
+  notCommitted,
+  type CaptureOutput,
+  type CapturedWorkspace,
+} from './captured-workspace.ts'
+import { startEgressRelay } from './egress-relay.ts'
+import { endOtherProcesses } from './end-processes.ts'
+import { runExec, type ExecParams } from './exec.ts'
+import { readWorkspaceFile, writeWorkspaceFile } from './files.ts'
+import { hydrateWorkspace, type HydrateParams } from './hydrate.ts'
+import { createIgnoredPaths } from './ignored-paths.ts'
+import type { InsideSettings } from './settings.ts'
+
+export const serverVersion = 1
+
+interface Ready {
+  readonly settings: InsideSettings
+  readonly workspace: CapturedWorkspace
+  readonly env: Readonly<Record<string, string>>
+}
+
+/** What the host may call. `hello` comes first. */
+export function createHandlers(): {
+  readonly handlers: Readonly<Record<string, CallHandler>>
+  /** What the server does when its link ends. */
+  readonly end: () => Promise<void>
+} {
+  let ready: Ready | undefined
+  const need = (): Ready => {
+    if (!ready) throw new TuttiError('failed_precondition', 'The first call must be hello.')
+    return ready
+  }
+
+  const handlers = {
+    async hello(settings: InsideSettings) {
+      const workspace = createCapturedWorkspace({
+        root: settings.workdir,
+        ignored: createIgnoredPaths(settings.workdir, settings.home),
+        maxFileBytes: settings.maxFileBytes,
+      })
+      const env = settings.egressSocket === undefined ? {} : await startEgressRelay(settings.egressSocket)
+      ready = { settings, workspace, env }
+      return { version: serverVersion, pid: process.pid }
+    },
+    async exec(params: ExecParams, call: CallStream, signal: AbortSignal) {
+      const { settings, env } = need()
+      return runExec(params, call, signal, {
+        workdir: settings.workdir,
+        stopGraceMs: settings.stopGraceMs,
+        env,
+      })
+    },
+    async hydrate(params: HydrateParams, call: CallStream, signal: AbortSignal) {
+      const { settings, workspace } = need()
+      const gitlinks = await hydrateWorkspace(params, call, signal, settings)
+      return workspace.adopt(gitlinks, signal)
+    },
+    async capture(_: unknown, call: CallStream, signal: AbortSignal) {
+      return need().workspace.capture(captureTo(call), signal)
+    },
+    async readFile({ path, maxBytes }: { path: string; maxBytes: number }, call: CallStream) {
+      const bytes = await readWorkspaceFile(need().settings.workdir, path, maxBytes)
+      for (let start = 0; start < bytes.length; start += 64 << 10) {
+        await call.send(contentHead, bytes.subarray(start, start + (64 << 10)))
+      }
+    },
+    async writeFile({ path }: { path: string }, call: CallStream) {
+      const parts: Uint8Array[] = []
+      for await (const { bytes } of call.messages) parts.push(bytes)
+      await writeWorkspaceFile(need().settings.workdir, path, Buffer.concat(parts))
+    },
+    async killProcesses() {
+      const { settings } = need()
+      await endOtherProcesses(settings.isolated, settings.stopGraceMs)
+    },
+  }
+  return {
+    handlers,
+    async end() {
+      if (ready) await endOtherProcesses(ready.settings.isolated, ready.settings.stopGraceMs)
+    },
+  }
+}
+
+function captureTo(call: CallStream): CaptureOutput {
+  return {
+    async change(change, content) {
+      await call.send({ change: toWireChange(change) })
+      if (content) for await (const chunk of content.bytes()) await call.send(contentHead, chunk)
+    },
+    skipped: (path, reason, size) =>
+      call.send({
+        skipped: {
+          path: Buffer.from(path).toString('base64'),
+          reason,
+          ...(size === undefined ? {} : { size }),
+        },
+      }),
+    async committed(summary) {
+      await call.send({ summary })
+      for await (const { head } of call.messages) if (head === 'commit') return
+      throw notCommitted()
+    },
+  }
+}

@@ -1,0 +1,75 @@
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { TuttiError } from '@tutti/core'
+import { pathBytes, pathKey } from '@tutti/workspace'
+import { contentOf } from '../content-of.ts'
+import type { CallStream } from '../link/call.ts'
+import { fromWireChange, type WireChange } from '../wire-change.ts'
+import { applyChange } from './apply-change.ts'
+import { runGit } from './git.ts'
+
+export interface HydrateParams {
+  readonly commit: string
+  readonly branch: string
+}
+
+/** Turns off everything that would make a checked-out file differ from its blob. `!` where git accepts no false. */
+const rawAttributes = '* -text !eol -ident -filter !working-tree-encoding -crlf\n'
+
+/** What an agent's clone has unless the agent says otherwise; background gc would race with capture and clean-up. */
+const cloneSettings = {
+  'user.name': 'Tutti Agent',
+  'user.email': 'agent@tutti.invalid',
+  'gc.auto': '0',
+  'maintenance.auto': 'false',
+  'core.autocrlf': 'false',
+}
+
+/** Makes the workspace from the mirror's commit, byte for byte, and applies the changes that came after it. Returns the gitlinks. */
+export async function hydrateWorkspace(
+  params: HydrateParams,
+  call: CallStream,
+  signal: AbortSignal,
+  at: { workdir: string; mirrorObjects: string },
+): Promise<string[]> {
+  const { workdir } = at
+  if (!/^[0-9a-f]{40,64}$/.test(params.commit)) {
+    throw new TuttiError('invalid_argument', 'The commit to hydrate must be a full object id.', {
+      field: 'commit',
+    })
+  }
+  const git = (args: readonly string[]) => runGit(args, { cwd: workdir, signal })
+  // A second try in the same sandbox must not find the first one's files.
+  for (const name of readdirSync(workdir, { encoding: 'buffer' })) {
+    rmSync(Buffer.concat([Buffer.from(`${workdir}/`), name]), { recursive: true, force: true })
+  }
+  await git(['check-ref-format', '--branch', params.branch])
+  await git(['init', '-q', '--template=', `--initial-branch=${params.branch}`, '.'])
+  const info = join(workdir, '.git', 'info')
+  mkdirSync(info, { recursive: true })
+  mkdirSync(join(workdir, '.git', 'objects', 'info'), { recursive: true })
+  writeFileSync(join(workdir, '.git', 'objects', 'info', 'alternates'), `${at.mirrorObjects}\n`)
+  writeFileSync(join(info, 'attributes'), rawAttributes)
+  for (const [name, value] of Object.entries(cloneSettings)) await git(['config', name, value])
+  await git(['update-ref', `refs/heads/${params.branch}`, params.commit])
+  await git(['read-tree', '--reset', '-u', params.commit])
+  rmSync(join(info, 'attributes'))
+
+  const messages = call.messages[Symbol.asyncIterator]()
+  for (let next = await messages.next(); !next.done; next = await messages.next()) {
+    const change = fromWireChange(next.value.head as WireChange)
+    await applyChange(
+      workdir,
+      change,
+      contentOf(messages, change.action === 'deleted' ? 0 : change.state.size),
+    )
+  }
+  return gitlinksOf(await git(['ls-files', '-s', '-z']))
+}
+
+function gitlinksOf(listing: Buffer): string[] {
+  return pathKey(listing)
+    .split('\0')
+    .filter((line) => line.startsWith('160000 '))
+    .map((line) => pathKey(pathBytes(line.slice(line.indexOf('\t') + 1))))
+}

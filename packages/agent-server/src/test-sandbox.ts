@@ -1,0 +1,170 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { AgentConfig } from '@tutti/core'
+import {
+  createLocalSandboxes,
+  type LocalSandboxesOptions,
+  type LocalSandboxProvider,
+  type Sandbox,
+  type SandboxSpec,
+} from '@tutti/sandbox'
+import { buildAgentServer } from './build-agent-server.ts'
+import { startAgentServer } from './host/start-agent-server.ts'
+import { agentServerMounts } from './inside-paths.ts'
+import type { AgentHost } from '@tutti/agent'
+import type { AgentServer, CapturedChange, CaptureSink } from './port.ts'
+
+/** For tests: a bare mirror with one commit, and sandboxes with running agent servers on it. */
+export interface TestBench {
+  readonly folder: string
+  readonly commit: string
+  readonly provider: LocalSandboxProvider
+  start(options?: StartTestOptions): Promise<{ sandbox: Sandbox; server: AgentServer }>
+  dispose(): Promise<void>
+}
+
+export interface StartTestOptions {
+  readonly policy?: Partial<AgentConfig['sandbox']>
+  readonly env?: Readonly<Record<string, string>>
+  readonly egressFolder?: string
+}
+
+export const never = new AbortController().signal
+
+export const testPolicy: AgentConfig['sandbox'] = {
+  isolation: 'bubblewrap',
+  allowHosts: [],
+  allowNetwork: false,
+  envNames: [],
+  envValues: {},
+  mounts: [],
+  limits: {
+    memoryBytes: 1 << 30,
+    pids: 128,
+    cpuPercent: 200,
+    diskBytes: 256 << 20,
+    files: 50_000,
+    fileBytes: 128 << 20,
+  },
+}
+
+const git = (cwd: string, ...args: string[]): string =>
+  execFileSync('git', args, {
+    cwd,
+    encoding: 'utf8',
+    env: {
+      PATH: process.env['PATH'],
+      GIT_CONFIG_NOSYSTEM: '1',
+      GIT_CONFIG_GLOBAL: '/dev/null',
+      GIT_AUTHOR_NAME: 'A',
+      GIT_AUTHOR_EMAIL: 'a@example.com',
+      GIT_COMMITTER_NAME: 'A',
+      GIT_COMMITTER_EMAIL: 'a@example.com',
+    },
+  }).trim()
+
+export async function createTestBench(
+  makeTree: (folder: string) => void = (folder) => writeFileSync(join(folder, 'README.md'), 'hello\n'),
+  options: Partial<LocalSandboxesOptions> = {},
+): Promise<TestBench> {
+  const folder = mkdtempSync(join(tmpdir(), 'tutti bench '))
+  const work = join(folder, 'work')
+  mkdirSync(work)
+  git(work, 'init', '-q', '-b', 'main')
+  makeTree(work)
+  git(work, '-c', 'core.autocrlf=false', 'add', '-A', '-f')
+  git(work, 'commit', '-q', '--allow-empty', '-m', 'base')
+  const commit = git(work, 'rev-parse', 'HEAD')
+  const mirror = join(folder, 'mirror.git')
+  git(folder, 'clone', '-q', '--bare', 'work', mirror)
+  const serverPath = await buildAgentServer(join(tmpdir(), 'tutti-agent-server-build'))
+  const provider = createLocalSandboxes({
+    root: join(folder, 'sandboxes'),
+    nodePath: process.execPath,
+    ...options,
+  })
+  let count = 0
+
+  return {
+    folder,
+    commit,
+    provider,
+    async start({ policy = {}, env = {}, egressFolder } = {}) {
+      count += 1
+      const spec: SandboxSpec = {
+        key: `test/${count}`,
+        owner: 'tester',
+        policy: { ...testPolicy, ...policy },
+        env,
+        readOnly: agentServerMounts({
+          serverPath,
+          mirrorObjects: join(mirror, 'objects'),
+          ...(egressFolder === undefined ? {} : { egressFolder }),
+        }),
+      }
+      const sandbox = await provider.create(spec, never)
+      const server = await startAgentServer(
+        { sandbox, serverPath, egress: egressFolder !== undefined },
+        never,
+      )
+      return { sandbox, server }
+    },
+    async dispose() {
+      for (const ref of await provider.list(undefined, never)) await provider.destroy(ref, never)
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export interface RunOutput {
+  readonly code: number | null
+  readonly signal: string | undefined
+  readonly timedOut: boolean
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs a shell line inside and gathers its output. */
+export async function shell(host: AgentHost, line: string, signal: AbortSignal = never): Promise<RunOutput> {
+  const output = { stdout: '', stderr: '' }
+  const run = host.exec({ argv: ['/bin/sh', '-c', line] }, signal)
+  for (;;) {
+    const next = await run.next()
+    if (next.done)
+      return { ...output, code: next.value.code, signal: next.value.signal, timedOut: next.value.timedOut }
+    output[next.value.stream] += Buffer.from(next.value.bytes).toString()
+  }
+}
+
+export interface Recorded {
+  readonly changes: CapturedChange[]
+  readonly contents: Map<string, Buffer>
+  readonly skipped: { path: string; reason: string }[]
+  readonly sink: CaptureSink
+}
+
+/** A sink that keeps everything; content by hash. */
+export function recordCapture(): Recorded {
+  const changes: CapturedChange[] = []
+  const contents = new Map<string, Buffer>()
+  const skipped: { path: string; reason: string }[] = []
+  return {
+    changes,
+    contents,
+    skipped,
+    sink: {
+      async change(change, content) {
+        changes.push(change)
+        if (change.action === 'deleted') return
+        const parts: Uint8Array[] = []
+        for await (const part of content!) parts.push(part)
+        contents.set(change.state.hash, Buffer.concat(parts))
+      },
+      async skipped(path, reason) {
+        skipped.push({ path: Buffer.from(path).toString('latin1'), reason })
+      },
+    },
+  }
+}

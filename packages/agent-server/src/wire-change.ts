@@ -1,0 +1,34 @@
+import type { BlobId } from '@tutti/core'
+import { changePath, type CapturedChange } from '@tutti/workspace'
+
+/** A change as message head; content of a written one follows as messages with the head `content` until `size` bytes came. */
+export interface WireChange {
+  readonly action: CapturedChange['action']
+  /** base64: JSON carries no raw bytes. */
+  readonly path: string
+  readonly base?: BlobId
+  readonly fileType?: 'file' | 'symlink'
+  readonly mode?: '100644' | '100755' | '120000'
+  readonly size?: number
+  readonly hash?: BlobId
+}
+
+export const contentHead = 'content'
+
+export function toWireChange(change: CapturedChange): WireChange {
+  const path = Buffer.from(changePath(change)).toString('base64')
+  const base = change.base === undefined ? {} : { base: change.base }
+  if (change.action === 'deleted') return { action: 'deleted', path, ...base }
+  const { fileType, mode, size, hash } = change.state
+  return { action: change.action, path, ...base, fileType, mode, size, hash }
+}
+
+/** @throws Error when a field is missing: the other side is broken or lies. */
+export function fromWireChange(wire: WireChange): CapturedChange {
+  const path = Buffer.from(wire.path, 'base64')
+  const base = wire.base === undefined ? {} : { base: wire.base }
+  if (wire.action === 'deleted') return { action: 'deleted', path, ...base }
+  const { fileType, mode, size, hash } = wire
+  if (!fileType || !mode || size === undefined || !hash) throw new Error('a change without its state')
+  return { action: wire.action, state: { path, fileType, mode, size, hash }, ...base }
+}

@@ -1,0 +1,195 @@
+import { existsSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import { systemClock, TuttiError, type Clock } from '@tutti/core'
+import { probeBubblewrap, refuseIsolation, type BubblewrapSupport } from './bubblewrap-probe.ts'
+import { removeGroups } from './cgroup-folder.ts'
+import { endProcesses } from './end-processes.ts'
+import { createLocalSandbox, type LocalSandbox } from './local-sandbox.ts'
+import { pickLimiter } from './pick-limiter.ts'
+import type { SandboxProvider, SandboxRef, SandboxSpec } from './port.ts'
+import { bootId, processStat } from './processes.ts'
+import type { LimiterKind, ResourceLimiter } from './resource-group.ts'
+import { canMountDisk, makeDisk, removeDisk } from './sandbox-disk.ts'
+import {
+  isMakerAlive,
+  listStates,
+  readState,
+  removeState,
+  sandboxFolder,
+  sandboxId,
+  writeState,
+  type SandboxState,
+} from './sandbox-state.ts'
+
+export interface LocalSandboxesOptions {
+  /** Folder of this provider alone; made when missing. Several processes may share it. */
+  readonly root: string
+  /** The pinned Node, mounted into every sandbox. */
+  readonly nodePath: string
+  /** From SIGTERM to SIGKILL, in milliseconds. Default 1500: the setting `stop.grace`. */
+  readonly stopGraceMs?: number
+  readonly clock?: Clock
+  /** Default: the best that works here, found by trying. A kind that does not work falls to `watchdog`. */
+  readonly limiter?: LimiterKind
+  /** Default: a size-limited mount where one can be made, else a watchdog. */
+  readonly disk?: 'mount' | 'watchdog'
+  /** Default: `bwrap` on PATH. */
+  readonly bubblewrapPath?: string
+}
+
+export interface LocalSandboxProvider extends SandboxProvider {
+  readonly name: 'local'
+  /** Ends every sandbox under the root whose maker process is dead. Returns what was ended. For the start and the reaper. */
+  reap(signal: AbortSignal): Promise<readonly SandboxRef[]>
+}
+
+/**
+ * Sandboxes as processes of this host: bubblewrap namespaces, or a plain process group when isolation `none` is asked for.
+ *
+ * A sandbox lives no longer than the process that made it: it dies with it (bubblewrap), or is ended by the next {@link
+ * LocalSandboxProvider.reap}. So `attach` only finds sandboxes of this process.
+ */
+export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandboxProvider {
+  const { root, nodePath, stopGraceMs = 1500, clock = systemClock } = options
+  const living = new Map<string, Promise<LocalSandbox>>()
+  const ending = new Map<string, Promise<void>>()
+  let support: Promise<BubblewrapSupport> | undefined
+  let limiter: ResourceLimiter | undefined
+  let mounts: Promise<boolean> | undefined
+
+  async function make(spec: SandboxSpec, id: string, signal: AbortSignal): Promise<LocalSandbox> {
+    for (const path of [...spec.policy.mounts, ...spec.readOnly.map((entry) => entry.host)]) {
+      if (!existsSync(path)) {
+        throw new TuttiError('invalid_argument', `The path to mount, ${path}, does not exist on this host.`, {
+          path,
+        })
+      }
+    }
+    let bubblewrap: (BubblewrapSupport & { works: true }) | undefined
+    if (spec.policy.isolation === 'bubblewrap') {
+      const found = await (support ??= probeBubblewrap(options.bubblewrapPath))
+      if (!found.works) {
+        // What was missing may be installed by the next try.
+        support = undefined
+        throw refuseIsolation(found)
+      }
+      bubblewrap = found
+    }
+    await mkdir(root, { recursive: true, mode: 0o700 })
+    const before = await readState(root, id)
+    if (before && isMakerAlive(before) && before.maker.pid !== process.pid) {
+      throw new TuttiError(
+        'failed_precondition',
+        `Process ${before.maker.pid} has the sandbox ${spec.key}.`,
+        { key: spec.key },
+      )
+    }
+    if (before || existsSync(sandboxFolder(root, id))) await end(id, before, 0, signal)
+    mounts ??= options.disk === 'watchdog' ? Promise.resolve(false) : canMountDisk(root)
+    const mounted = await mounts
+    limiter ??= pickLimiter(options.limiter)
+    if (signal.aborted) throw TuttiError.from(signal.reason)
+
+    const state: SandboxState = {
+      version: 1,
+      id,
+      key: spec.key,
+      owner: spec.owner,
+      isolation: spec.policy.isolation,
+      bootId: bootId(),
+      maker: { pid: process.pid, start: processStat(process.pid)?.start ?? '' },
+      groups: [],
+      mounted,
+    }
+    // Before anything is made, so that whatever a crash leaves can be found.
+    await writeState(root, state)
+    try {
+      const disk = await makeDisk(sandboxFolder(root, id), spec.policy.limits, mounted)
+      const group = limiter.createGroup(id, spec.policy.limits)
+      const complete = { ...state, groups: group.folders }
+      await writeState(root, complete)
+      return createLocalSandbox({
+        root,
+        spec,
+        state: complete,
+        disk,
+        group,
+        nodePath,
+        ...(bubblewrap ? { bubblewrap } : {}),
+      })
+    } catch (error) {
+      await end(id, state, 0, new AbortController().signal)
+      throw error
+    }
+  }
+
+  async function end(
+    id: string,
+    state: SandboxState | undefined,
+    graceMs: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (state) {
+      await endProcesses(state, graceMs, signal, clock)
+      removeGroups(state.groups)
+    }
+    await removeDisk(sandboxFolder(root, id))
+    await removeState(root, id)
+  }
+
+  async function destroy(ref: SandboxRef, signal: AbortSignal): Promise<void> {
+    const id = sandboxId(ref.key)
+    const running = await living.get(id)?.catch(() => undefined)
+    running?.release()
+    const state = running?.state() ?? (await readState(root, id))
+    if (!state && !existsSync(sandboxFolder(root, id))) return
+    await end(id, state, stopGraceMs, signal)
+    living.delete(id)
+  }
+
+  const provider: LocalSandboxProvider = {
+    name: 'local',
+
+    async create(spec, signal) {
+      if (signal.aborted) throw TuttiError.from(signal.reason)
+      const id = sandboxId(spec.key)
+      await ending.get(id)
+      const existing = living.get(id)
+      if (existing) {
+        const sandbox = await existing
+        if ((await sandbox.alive(signal)) === 'running') return sandbox
+        await provider.destroy(sandbox.ref, signal)
+      }
+      const made = make(spec, id, signal)
+      living.set(id, made)
+      made.catch(() => living.delete(id))
+      return made
+    },
+
+    async attach(ref, signal) {
+      const sandbox = await living.get(sandboxId(ref.key))?.catch(() => undefined)
+      return sandbox && (await sandbox.alive(signal)) === 'running' ? sandbox : null
+    },
+
+    async list(owner) {
+      const states = await listStates(root)
+      return states.filter((state) => owner === undefined || state.owner === owner).map(refOf)
+    },
+
+    destroy(ref, signal) {
+      const id = sandboxId(ref.key)
+      const running = ending.get(id) ?? destroy(ref, signal).finally(() => ending.delete(id))
+      ending.set(id, running)
+      return running
+    },
+
+    async reap(signal) {
+      const dead = (await listStates(root)).filter((state) => !isMakerAlive(state)).map(refOf)
+      for (const ref of dead) await provider.destroy(ref, signal)
+      return dead
+    },
+  }
+  return provider
+}
+
+const refOf = (state: SandboxState): SandboxRef => ({ provider: 'local', key: state.key, id: state.id })

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto'
+import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { bootId, isSameProcess } from './processes.ts'
+
+export interface ProcessName {
+  readonly pid: number
+  readonly start: string
+}
+
+/** What another process must know to end a sandbox whose maker is dead. */
+export interface SandboxState {
+  readonly version: 1
+  readonly id: string
+  readonly key: string
+  readonly owner: string
+  readonly isolation: 'bubblewrap' | 'none'
+  readonly bootId: string
+  readonly maker: ProcessName
+  readonly groups: readonly string[]
+  readonly mounted: boolean
+  /** The outermost process, once there is one. */
+  readonly main?: ProcessName
+  /** Process 1 of the pid namespace, as the host sees it. */
+  readonly init?: ProcessName
+}
+
+/** A file name for any key, the same in every process: what makes `create` idempotent across restarts. */
+export const sandboxId = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 24)
+
+const isSandboxId = (text: string): boolean => /^[0-9a-f]{24}$/.test(text)
+
+export const stateFile = (root: string, id: string): string => join(root, `${id}.json`)
+export const sandboxFolder = (root: string, id: string): string => join(root, id)
+
+export async function writeState(root: string, state: SandboxState): Promise<void> {
+  const path = stateFile(root, state.id)
+  await writeFile(`${path}.new`, JSON.stringify(state), { mode: 0o600 })
+  await rename(`${path}.new`, path)
+}
+
+export async function readState(root: string, id: string): Promise<SandboxState | undefined> {
+  if (!isSandboxId(id)) return undefined
+  try {
+    const state = JSON.parse(await readFile(stateFile(root, id), 'utf8')) as SandboxState
+    return state.version === 1 ? state : undefined
+  } catch {
+    return undefined
+  }
+}
+
+export async function listStates(root: string): Promise<SandboxState[]> {
+  const names = await readdir(root).catch(() => [])
+  const ids = names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -5))
+  const states = await Promise.all(ids.map((id) => readState(root, id)))
+  return states.filter((state) => state !== undefined)
+}
+
+export const removeState = (root: string, id: string): Promise<void> =>
+  rm(stateFile(root, id), { force: true })
+
+/** A process of another boot is dead, whatever has its pid now. */
+export const isMakerAlive = (state: SandboxState): boolean =>
+  state.bootId === bootId() && isSameProcess(state.maker.pid, state.maker.start)

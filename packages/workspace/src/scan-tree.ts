@@ -1,0 +1,97 @@
+import { lstatSync, readdirSync, type BigIntStats } from 'node:fs'
+import { setImmediate } from 'node:timers/promises'
+import { isGitName } from './path-problem.ts'
+import { pathBytes } from './path-key.ts'
+import { statTuple, type StatTuple } from './stat-tuple.ts'
+
+export interface ScannedFile {
+  readonly type: 'file' | 'symlink'
+  readonly stat: StatTuple
+}
+
+/** What a walk found. Keys are path keys below the root. */
+export interface ScannedTree {
+  readonly files: ReadonlyMap<string, ScannedFile>
+  readonly folders: readonly string[]
+  /** Fifos, sockets, devices. */
+  readonly special: readonly string[]
+  /** Names that are never captured, with what is below them not looked at; `.git` itself is left out in silence. */
+  readonly unsafe: readonly string[]
+  /** Folders or files that could not be looked at: what was known below them is unknown now, not deleted. */
+  readonly unreadable: readonly string[]
+}
+
+export interface ScanOptions {
+  /** Folders (path keys) that are not entered. */
+  readonly prune?: (key: string) => boolean
+  readonly signal?: AbortSignal
+}
+
+/** Longest time that one walk keeps other work of its process waiting, in milliseconds. */
+const sliceMs = 10
+
+/**
+ * Walks a whole workspace with synchronous calls (four times as fast as asynchronous ones), giving way to other work between folders.
+ * Follows no link, never enters `.git` at any depth.
+ *
+ * @throws the file system's error when the root itself cannot be read: an unreadable root is not an empty one.
+ */
+export async function scanTree(root: string, options: ScanOptions = {}): Promise<ScannedTree> {
+  const files = new Map<string, ScannedFile>()
+  const folders: string[] = []
+  const special: string[] = []
+  const unsafe: string[] = []
+  const unreadable: string[] = []
+  const rootBytes = Buffer.from(`${root}/`)
+  const waiting = ['']
+  let sliceStart = performance.now()
+
+  for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
+    options.signal?.throwIfAborted()
+    let names: Buffer[]
+    try {
+      names = readdirSync(Buffer.concat([rootBytes, pathBytes(folder)]), { encoding: 'buffer' })
+    } catch (error) {
+      if (folder === '') throw error
+      if (!isGone(error)) unreadable.push(folder)
+      continue
+    }
+    for (const name of names) {
+      const nameKey = name.toString('latin1')
+      const key = folder === '' ? nameKey : `${folder}/${nameKey}`
+      if (isGitName(nameKey)) {
+        if (nameKey !== '.git') unsafe.push(key)
+        continue
+      }
+      const stats = statOf(Buffer.concat([rootBytes, pathBytes(key)]))
+      if (stats === 'gone') continue
+      if (stats === 'unreadable') unreadable.push(key)
+      else if (stats.isFile()) files.set(key, { type: 'file', stat: statTuple(stats) })
+      else if (stats.isSymbolicLink()) files.set(key, { type: 'symlink', stat: statTuple(stats) })
+      else if (!stats.isDirectory()) special.push(key)
+      else if (!options.prune?.(key)) {
+        folders.push(key)
+        waiting.push(key)
+      }
+    }
+    if (performance.now() - sliceStart > sliceMs) {
+      await setImmediate()
+      sliceStart = performance.now()
+    }
+  }
+  return { files, folders, special, unsafe, unreadable }
+}
+
+function statOf(path: Buffer): BigIntStats | 'gone' | 'unreadable' {
+  try {
+    return lstatSync(path, { bigint: true })
+  } catch (error) {
+    return isGone(error) ? 'gone' : 'unreadable'
+  }
+}
+
+/** Removed between the listing and the look: the next scan has the whole truth, this one simply does not have the file. */
+const isGone = (error: unknown): boolean => {
+  const code = (error as NodeJS.ErrnoException).code
+  return code === 'ENOENT' || code === 'ENOTDIR'
+}
