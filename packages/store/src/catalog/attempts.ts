@@ -13,18 +13,18 @@ export function createAttemptCatalog({ executor }: { executor: SqlExecutor }): A
         .expression(
           db
             .selectFrom('ensembles')
-            .select(({ val }) => [
+            .select((eb) => [
               'ensemble_id',
-              val(attempt.bcId).as('bc_id'),
+              eb.val(attempt.bcId).as('bc_id'),
               'owner',
-              val(JSON.stringify(attempt)).as('attempt'),
+              eb.val(JSON.stringify(attempt)).as('attempt'),
             ])
             .where('ensemble_id', '=', ensembleId),
         )
         .onConflict((conflict) =>
           conflict
             .columns(['ensemble_id', 'bc_id'])
-            .doUpdateSet(({ ref }) => ({ attempt: ref('excluded.attempt') })),
+            .doUpdateSet((eb) => ({ attempt: eb.ref('excluded.attempt') })),
         )
       const [stored] = await executor.write([put], signal)
       if (stored?.changes === 0) {

@@ -315,7 +315,7 @@ export function testCatalogContract(name: string, createCatalog: () => Promise<C
           catalog.pullRequests.upsert(newPullRequest({ source, head: `h${index}` }), urlOf, never),
         ),
       )
-      expect(many.map(({ number }) => number).toSorted()).toEqual([2, 3, 4, 5, 6, 7, 8, 9])
+      expect(many.map(({ number }) => number).toSorted((a, b) => a - b)).toEqual([2, 3, 4, 5, 6, 7, 8, 9])
       for (const { number, url } of many) expect(url).toBe(urlOf(number))
       const elsewhere = await catalog.pullRequests.upsert(
         newPullRequest({ source, repository: 'other' }),

@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { TuttiError, type LogId } from '@tutti/core'
 import type { Appended, LogHead, LogRecord, ReadResult } from '../event-log/port.ts'
 import type { AppendAsk, ReadAsk } from './messages.ts'
+import { isCorrupt } from './sqlite-errors.ts'
 import { recordChecksum, recordFormat } from './record-checksum.ts'
 
 /** A filtered read looks at this many bytes at most before it answers, so that it cannot hold the thread up. */
@@ -151,19 +152,24 @@ export function createLogStatements(db: DatabaseSync) {
       let next = from
       let bytes = 0
       let scanned = 0
-      // The rows are those of the same instant as the head: a reader runs inside one read transaction.
-      for (const row of selectRecords.iterate(log, from) as Iterable<StoredRecord>) {
-        if (row.sequence > last) break
-        if (row.sequence !== next + 1 || !isIntact(log, row)) break
-        next = row.sequence
-        const size = Buffer.byteLength(row.body)
-        scanned += size
-        if (!wanted || wanted.has(row.type)) {
-          const { sequence, type, body, at, producer, epoch } = row
-          records.push({ sequence, type, body, at, producer, epoch })
-          bytes += size
+      try {
+        // The rows are those of the same instant as the head: a reader runs inside one read transaction.
+        for (const row of selectRecords.iterate(log, from) as Iterable<StoredRecord>) {
+          if (row.sequence !== next + 1 || row.sequence > last || !isIntact(log, row)) break
+          next = row.sequence
+          const size = Buffer.byteLength(row.body)
+          scanned += size
+          if (!wanted || wanted.has(row.type)) {
+            const { sequence, type, body, at, producer, epoch } = row
+            records.push({ sequence, type, body, at, producer, epoch })
+            bytes += size
+          }
+          if (bytes >= maxBytes || scanned >= maxScannedBytes)
+            return { records, next, head: { last, closed } }
         }
-        if (bytes >= maxBytes || scanned >= maxScannedBytes) return { records, next, head: { last, closed } }
+      } catch (error) {
+        // A damaged page of the file: the next record cannot be read. What came before is delivered first, too.
+        if (!isCorrupt(error)) throw error
       }
       if (next === from && next < last) {
         const sequence = next + 1

@@ -24,6 +24,11 @@ export const isBusy = (error: unknown): boolean => {
   return code === primary.busy || code === primary.locked
 }
 
+export const isCorrupt = (error: unknown): boolean => {
+  const code = (codeOf(error) ?? 0) & 0xff
+  return code === primary.corrupt || code === primary.notADatabase
+}
+
 /** Whether the failure concerns this one request, so that the others of its transaction may still be committed. */
 export const concernsOne = (error: unknown): boolean => {
   if (error instanceof TuttiError) return true
@@ -36,7 +41,7 @@ export function fromSqlite(error: unknown): TuttiError {
   const code = codeOf(error)
   if (code === undefined) return TuttiError.from(error)
   if (uniqueViolations.has(code)) return new TuttiError('already_exists', 'It exists already.', {}, error)
-  if ((code & 0xff) === primary.corrupt || (code & 0xff) === primary.notADatabase) {
+  if (isCorrupt(error)) {
     return new TuttiError(
       'data_loss',
       'The store is damaged; restore the data folder from a backup.',

@@ -41,9 +41,9 @@ const lingerMs = 1000
 export async function createSqliteStore(options: SqliteStoreOptions): Promise<SqliteStore> {
   const { path, wakeDir, crashPoint = noCrashPoints, clock = systemClock } = options
   const db = createQueryBuilder(sqliteDialect)
-  const compiled = migrations.map(({ format, statements }) => ({
-    format,
-    statements: statements(db).map(toStatement),
+  const compiled = migrations.map((migration) => ({
+    format: migration.format,
+    statements: migration.statements(db).map(toStatement),
   }))
   const thread = await startSqliteThread({ path, migrations: compiled, pollMs }, () => void findChanges())
   let lingering: NodeJS.Timeout | undefined
@@ -60,9 +60,15 @@ export async function createSqliteStore(options: SqliteStoreOptions): Promise<Sq
     else waiters.wakeAll()
   }
 
-  const wake = await openWake(thread, wakeDir, waiters.wake)
+  const wake = await openWake(thread, wakeDir, (log) => waiters.wake(log))
   return {
-    eventLog: createSqliteEventLog({ thread, waiters, announce: wake.announce, crashPoint, clock }),
+    eventLog: createSqliteEventLog({
+      thread,
+      waiters,
+      announce: (log) => wake.announce(log),
+      crashPoint,
+      clock,
+    }),
     catalog: createSqlCatalog({ executor: createExecutor(thread, db, crashPoint), clock }),
     async close() {
       clearTimeout(lingering)

@@ -66,12 +66,12 @@ function createAnswerer(db: DatabaseSync): (requests: readonly Request[]) => rea
     expected: ({ log: id, producerId, epoch }) => log.expected(id, producerId, epoch),
     head: ({ log: id }) => log.head(id),
     heads: ({ logs }) => log.heads(logs),
-    read: log.read,
+    read: (ask) => log.read(ask),
     query: run,
   }
   const writes: Handlers<WriteRequests> = {
     create: ({ log: id, owner, at }) => log.create(id, owner, at),
-    append: log.append,
+    append: (ask) => log.append(ask),
     close: ({ log: id }) => log.close(id),
     batch: (statements) => statements.map(run),
   }
@@ -82,7 +82,7 @@ function createAnswerer(db: DatabaseSync): (requests: readonly Request[]) => rea
     try {
       return retryBusy(() => handlers[kind]?.(ask))
     } finally {
-      if (db.isTransaction) db.exec('COMMIT')
+      if (db.isTransaction) db.exec('ROLLBACK')
     }
   }
 
