@@ -89,7 +89,9 @@ async function askIdleHolders(
 ): Promise<void> {
   for (const lease of await catalog.leases.list(host, signal)) {
     if (lease.kind !== 'agent' || lease.grantedAt === undefined) continue
-    const holder = await catalog.agents.get(lease.owner, lease.holder as AgentId, signal).catch(() => undefined)
+    const holder = await catalog.agents
+      .get(lease.owner, lease.holder as AgentId, signal)
+      .catch(() => undefined)
     if (
       !holder ||
       holder.ensembleId ||

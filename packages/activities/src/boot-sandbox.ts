@@ -17,6 +17,8 @@ export interface BootRequest {
   readonly setupCommand: string
   /** Epoch milliseconds by which the sandbox must be ready. */
   readonly deadline: number
+  /** The agent tried to reach a host that is not allowed. */
+  readonly onDenied: (target: string) => void
   readonly onStep: (step: 'creating' | 'hydrating' | 'setup') => void
 }
 
@@ -46,15 +48,17 @@ export async function bootSandbox(
   signal: AbortSignal,
 ): Promise<Booted> {
   const { sandboxes, agentServers, crashPoint, clock } = deps
-  const spec = sandboxSpec(deps, request)
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(Math.max(1, request.deadline - clock.now()))])
   let ref: SandboxRef | undefined
   let server: AgentServer | undefined
+  const { mirror, policy, onDenied } = request
+  const prepared = await agentServers.prepare({ mirrorPath: mirror.path, policy, onDenied }, bounded)
   try {
     request.onStep('creating')
+    const spec = sandboxSpec(deps, request, prepared.readOnly)
     const sandbox = await crashPoint('provision.sandbox', () => sandboxes.create(spec, bounded))
     ref = sandbox.ref
-    server = await agentServers.start(sandbox, request.mirror.path, spec, bounded)
+    server = await prepared.start(sandbox, bounded)
     request.onStep('hydrating')
     await hydrate(deps, server, request, bounded)
     if (request.setupCommand !== '') {
@@ -64,6 +68,7 @@ export async function bootSandbox(
     return { sandbox, server }
   } catch (thrown) {
     await server?.close().catch(() => undefined)
+    await prepared.discard()
     if (ref) await sandboxes.destroy(ref, new AbortController().signal)
     if (signal.aborted) throw new TuttiError('cancelled', 'The boot was cancelled.', {}, thrown)
     if (
@@ -76,7 +81,11 @@ export async function bootSandbox(
   }
 }
 
-function sandboxSpec(deps: ActivityDeps, { key, owner, policy, mirror }: BootRequest): SandboxSpec {
+function sandboxSpec(
+  deps: ActivityDeps,
+  { key, owner, policy }: BootRequest,
+  readOnly: SandboxSpec['readOnly'],
+): SandboxSpec {
   const named = policy.envNames.flatMap((name) => {
     const value = deps.env[name]
     return value === undefined ? [] : [[name, value] as const]
@@ -86,7 +95,7 @@ function sandboxSpec(deps: ActivityDeps, { key, owner, policy, mirror }: BootReq
     owner,
     policy,
     env: { ...Object.fromEntries(named), ...policy.envValues },
-    readOnly: deps.agentServers.mounts(mirror.path),
+    readOnly,
   }
 }
 

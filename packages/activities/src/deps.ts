@@ -1,7 +1,7 @@
 import type { AgentAdapter } from '@tutti/agent'
 import type { AgentServer } from '@tutti/agent-server'
 import type { BlobStore } from '@tutti/blob-store'
-import type { Clock, CrashPoint } from '@tutti/core'
+import type { Clock, CrashPoint, SandboxPolicy } from '@tutti/core'
 import type { Forge } from '@tutti/forge'
 import type { Mirrors } from '@tutti/git'
 import type { Sandbox, SandboxProvider, SandboxSpec } from '@tutti/sandbox'
@@ -14,12 +14,25 @@ export interface ActivityLog {
   warn(fields: Record<string, unknown>, message: string): void
 }
 
-/** Makes the read-only mounts of a sandbox and starts the one program inside (design §3). */
+/** A sandbox's agent server before there is a sandbox: what must be mounted for it, and how it is started. */
+export interface PreparedServer {
+  readonly readOnly: SandboxSpec['readOnly']
+  /** Closing the server closes its egress proxy too. @throws TuttiError `unavailable` when it does not answer in time. */
+  start(sandbox: Sandbox, signal: AbortSignal): Promise<AgentServer>
+  /** Gives up what was prepared, when no server was started. Idempotent. */
+  discard(): Promise<void>
+}
+
+/** Prepares the one program inside a sandbox and, for allowed hosts, its way out (design §3). */
 export interface AgentServers {
-  /** What must be mounted for the agent server: the runner, the pinned Node, the mirror's objects. */
-  mounts(mirrorPath: string): SandboxSpec['readOnly']
-  /** @throws TuttiError `unavailable` when it does not answer in time. */
-  start(sandbox: Sandbox, mirrorPath: string, spec: SandboxSpec, signal: AbortSignal): Promise<AgentServer>
+  prepare(
+    request: {
+      readonly mirrorPath: string
+      readonly policy: SandboxPolicy
+      readonly onDenied: (target: string) => void
+    },
+    signal: AbortSignal,
+  ): Promise<PreparedServer>
 }
 
 /** Everything that activities use; put together by the worker. */

@@ -16,6 +16,6 @@ export type {
   WorkflowEvent,
 } from './contract.ts'
 export { createActivities } from './create-activities.ts'
-export type { ActivityDeps, ActivityLog, AgentServers } from './deps.ts'
+export type { ActivityDeps, ActivityLog, AgentServers, PreparedServer } from './deps.ts'
 export { createSessions, type HostSession, type Sessions } from './sessions.ts'
 export { endSession } from './release-sandbox.ts'

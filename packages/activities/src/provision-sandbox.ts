@@ -107,6 +107,7 @@ async function boot(deps: ActivityDeps, request: BootRequest, signal: AbortSigna
           changes,
           setupCommand: config.setupCommand,
           deadline: input.deadlineMs,
+          onDenied: (target) => deps.log.info({ bc_id: bcId, target }, 'egress denied'),
           onStep(state) {
             phase(state)
             void log.write({ type: 'sandbox', incarnation, state }).catch(() => undefined)

@@ -38,7 +38,9 @@ export function createRunTurn(
         )
         try {
           phase('open')
-          const prompt = await configs.text(input.turn.promptBlobId, session.controller.signal)
+          const text = await configs.text(input.turn.promptBlobId, session.controller.signal)
+          const { promptSuffix } = session.config
+          const prompt = promptSuffix === '' ? text : `${text}\n\n${promptSuffix}`
           phase('turn')
           return await deps.crashPoint('turn.run', () =>
             work(deps, session, input, prompt, control, tail.signal),

@@ -77,6 +77,7 @@ async function check(
       changes: [],
       setupCommand: config.setupCommand,
       deadline: deps.clock.now() + config.readyTimeoutMs,
+      onDenied: (target) => deps.log.info({ ensemble_id: scope.ensembleId, target }, 'egress denied'),
       onStep: phase,
     },
     signal,

@@ -1,1 +1,2 @@
-export {}
+export { startWorker, type RunningWorker, type WorkerOptions } from './start-worker.ts'
+export type { WorkerConfig } from './worker-config.ts'

@@ -1,0 +1,154 @@
+import { createCommandAdapter } from '@tutti/agent'
+import { createEmbeddedAdapter } from '@tutti/agent-embedded'
+import {
+  createActivities,
+  createSessions,
+  endSession,
+  type ActivityDeps,
+  type ActivityLog,
+} from '@tutti/activities'
+import type { BlobStore } from '@tutti/blob-store'
+import {
+  agentWorkflowId,
+  hostTaskQueue,
+  sharedTaskQueue,
+  type AgentId,
+  type Clock,
+  type CrashPoint,
+} from '@tutti/core'
+import type { Forge } from '@tutti/forge'
+import type { Mirrors } from '@tutti/git'
+import { createLocalSandboxes } from '@tutti/sandbox'
+import type { Catalog, EventLog } from '@tutti/store'
+import { findStrategy } from '@tutti/synthesis'
+import { releaseSandboxSignal } from '@tutti/workflows'
+import { Client, Connection } from '@temporalio/client'
+import { NativeConnection, Worker } from '@temporalio/worker'
+import { createAgentServers } from './agent-servers.ts'
+import { bundleWorkflows } from './bundle-workflows.ts'
+import { startReaper } from './reaper.ts'
+import { checkSearchAttributes } from './search-attributes.ts'
+import type { WorkerConfig } from './worker-config.ts'
+
+export interface WorkerOptions {
+  readonly temporal: { readonly address: string; readonly namespace: string }
+  readonly stores: {
+    readonly eventLog: EventLog
+    readonly catalog: Catalog
+    readonly blobs: BlobStore
+    readonly mirrors: Mirrors
+    readonly forge: Forge
+  }
+  /** Stable over restarts: the host's own task queue is named after it. */
+  readonly host: string
+  /** Sandboxes live below this folder. */
+  readonly sandboxRoot: string
+  /** Bundles are kept here. */
+  readonly cacheDir: string
+  readonly config: WorkerConfig
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly clock: Clock
+  readonly crashPoint: CrashPoint
+  readonly log: ActivityLog
+}
+
+export interface RunningWorker {
+  /** Hands running turns over and ends every sandbox; resolves when nothing runs any more. */
+  stop(): Promise<void>
+  /** Ends every sandbox at once, without waiting for anything. */
+  kill(): void
+  /** Rejects when the worker fails by itself. */
+  readonly failed: Promise<never>
+}
+
+/** Agents waiting for a slot hold an activity each, so there must be more of these than agents that can wait. */
+const sharedActivities = 400
+
+/**
+ * The composition root of the worker: picks the adapters and runs two Temporal workers, one for the shared queue (workflows and
+ * activities that any host may run) and one for this host's own queue (its sandboxes).
+ */
+export async function startWorker(options: WorkerOptions): Promise<RunningWorker> {
+  const { temporal, stores, host, config, clock, log } = options
+  const [native, connection, workflowBundlePath] = await Promise.all([
+    NativeConnection.connect({ address: temporal.address }),
+    Connection.connect({ address: temporal.address }),
+    bundleWorkflows(options.cacheDir),
+  ])
+  await checkSearchAttributes(connection, temporal.namespace)
+  const client = new Client({ connection, namespace: temporal.namespace })
+  const sandboxes = createLocalSandboxes({
+    root: options.sandboxRoot,
+    nodePath: process.execPath,
+    stopGraceMs: config['stop.grace'],
+    clock,
+  })
+  const sessions = createSessions()
+  const deps: ActivityDeps = {
+    ...stores,
+    sandboxes,
+    agentServers: await createAgentServers({ cacheDir: options.cacheDir, stopGraceMs: config['stop.grace'] }),
+    adapters: new Map(
+      [createCommandAdapter({ clock }), createEmbeddedAdapter({ clock, env: options.env })].map((adapter) => [
+        adapter.kind,
+        adapter,
+      ]),
+    ),
+    strategyOf: findStrategy,
+    clock,
+    crashPoint: options.crashPoint,
+    log,
+    host,
+    hostQueue: hostTaskQueue(host),
+    maxSandboxes: config['sandboxes.max'],
+    captureIntervalMs: config['turn.capture_interval'],
+    env: options.env,
+    askToRelease: (bcId) =>
+      client.workflow.getHandle(agentWorkflowId(bcId as AgentId)).signal(releaseSandboxSignal),
+  }
+  const reaper = await startReaper({ sandboxes, sessions, catalog: stores.catalog, host, clock, log })
+  const activities = { ...createActivities(deps, sessions) }
+  const common = {
+    connection: native,
+    namespace: temporal.namespace,
+    activities,
+    // A cancel is heard with the next heartbeat, so heartbeats must not be held back for long.
+    maxHeartbeatThrottleInterval: '1s',
+    defaultHeartbeatThrottleInterval: '1s',
+    shutdownGraceTime: '10s',
+    shutdownForceTime: '30s',
+  } as const
+  const shared = await Worker.create({
+    ...common,
+    taskQueue: sharedTaskQueue,
+    workflowBundle: { codePath: workflowBundlePath },
+    maxConcurrentActivityTaskExecutions: sharedActivities,
+    maxCachedWorkflows: 500,
+  })
+  const local = await Worker.create({
+    ...common,
+    taskQueue: deps.hostQueue,
+    // More than admitted agents, so that schedule-to-start measures liveness only (design §5).
+    maxConcurrentActivityTaskExecutions: config['sandboxes.max'] * 2 + 20,
+  })
+  const running = [shared.run(), local.run()]
+  const failed = new Promise<never>((_resolve, reject) => {
+    for (const run of running) run.catch(reject)
+  })
+  failed.catch((error: unknown) => log.warn({ err: error }, 'the worker failed'))
+
+  return {
+    failed,
+    async stop() {
+      for (const worker of [shared, local]) if (worker.getState() === 'RUNNING') worker.shutdown()
+      await Promise.allSettled(running)
+      await reaper.stop()
+      await Promise.allSettled(sessions.all().map((session) => endSession(deps, sessions, session)))
+      await native.close()
+      await connection.close()
+    },
+    kill() {
+      for (const session of sessions.all()) session.controller.abort()
+    },
+  }
+}

@@ -1,0 +1,7 @@
+/** The settings that a worker uses, by their names in the core's table; milliseconds, bytes and counts. */
+export interface WorkerConfig {
+  readonly 'sandboxes.max': number
+  readonly 'turn.capture_interval': number
+  readonly 'stop.grace': number
+  readonly 'turn.heartbeat_timeout': number
+}
