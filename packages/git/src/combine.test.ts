@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { agent, createFixture, gone, never, put, userGit, type Fixture } from './fixture.test-support.ts'
+import { agent, createFixture, gone, never, put, userGit, type Fixture } from './test-fixture.ts'
 import type { Combined, Mirror, TreeChange } from './port.ts'
 
 const atMs = 1_700_000_000_000

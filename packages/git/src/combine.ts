@@ -24,10 +24,10 @@ export async function combineAttempts(
   git: GitRunner,
   gitDir: string,
   request: CombineRequest,
+  treeOf: (commit: string) => Promise<string>,
   signal: AbortSignal,
 ): Promise<Combined> {
   const context: Context = { git, gitDir, signal, request, message: withTrailers(request) }
-  const treeOf = (commit: string) => git.text(gitDir, ['rev-parse', '--verify', `${commit}^{tree}`], signal)
   const baseTree = await treeOf(request.base)
   const trees = await Promise.all(request.attempts.map(({ commit }) => treeOf(commit)))
   const distinct = [...new Set(trees)].filter((tree) => tree !== baseTree)

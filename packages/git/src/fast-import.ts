@@ -35,7 +35,7 @@ export async function importCommit(
 ): Promise<string> {
   checkChanges(request.changes)
   const ref = `refs/tutti/import/${randomUUID()}`
-  const broken: { error?: unknown } = {}
+  const broken: { error?: TuttiError } = {}
   const output = await git.run(['fast-import', '--quiet', '--done', '--date-format=raw'], {
     gitDir,
     signal,
@@ -61,7 +61,7 @@ const transferTimeoutMs = 30 * 60_000
 async function* script(
   { parent, changes, message, atMs }: ImportRequest,
   ref: string,
-  broken: { error?: unknown },
+  broken: { error?: TuttiError },
 ): AsyncGenerator<Uint8Array> {
   try {
     const text = Buffer.from(message.replaceAll('\0', ''))
@@ -86,7 +86,7 @@ async function* script(
     yield Buffer.from(`get-mark :1\nreset ${ref}\nfrom ${'0'.repeat(parent.length)}\n\ndone\n`)
   } catch (error) {
     // Without `done` git discards everything; the reason is ours to tell.
-    broken.error = error
+    broken.error = TuttiError.from(error)
   }
 }
 

@@ -48,7 +48,6 @@ const farEnd = [
   'receive.denyCurrentBranch=refuse',
   'receive.denyDeleteCurrent=refuse',
   'receive.autogc=false',
-  'receive.procReceiveRefs=',
   'gc.auto=0',
   'maintenance.auto=false',
   // The user has registered this repository; who owns its folder is not a reason to refuse it.

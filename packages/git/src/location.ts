@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises'
 import { isAbsolute, normalize } from 'node:path'
 import { TuttiError } from '@tutti/core'
 import ipaddr from 'ipaddr.js'
+import { throwIfCancelled, waitFor } from './cancelled.ts'
 import type { Protocol } from './hardened.ts'
 import { hasDeceptive } from './visible-text.ts'
 
@@ -94,7 +95,8 @@ export async function pinHost(
   if (host === undefined || ipaddr.isValid(host.replace(/^\[|\]$/g, ''))) return []
   // Behind a proxy the proxy resolves, and this machine may have no name server at all.
   if (protocol === 'https' && (process.env['HTTPS_PROXY'] ?? process.env['https_proxy'])) return []
-  const answers = await lookup(host, { all: true }).catch((cause: unknown) => {
+  const answers = await waitFor(lookup(host, { all: true }), signal).catch((cause: unknown) => {
+    throwIfCancelled(signal)
     throw new TuttiError(
       'unavailable',
       `The host ${host} could not be found; check the repository's address.`,
@@ -102,7 +104,6 @@ export async function pinHost(
       cause,
     )
   })
-  signal.throwIfAborted()
   if (answers.some(({ address }) => !isPublic(address)))
     refuse('its host leads to a private or reserved address')
   if (protocol !== 'https') return []

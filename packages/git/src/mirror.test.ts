@@ -1,7 +1,7 @@
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createFixture, gone, never, put, userGit, type Fixture } from './fixture.test-support.ts'
+import { createFixture, gone, never, put, userGit, type Fixture } from './test-fixture.ts'
 
 const ref = 'refs/tutti/agents/a/checkpoint'
 const atMs = 1_700_000_000_000
@@ -32,7 +32,7 @@ test('resolves the default branch, branches, tags and hashes, and follows the so
     base,
     base.slice(0, 10),
   ]) {
-    expect(await mirror.resolve(name, never), name).toBe(base)
+    expect({ name, commit: await mirror.resolve(name, never) }).toEqual({ name, commit: base })
   }
   expect(await fixture.mirrors.defaultBranch(fixture.source, never)).toBe('trunk')
   await writeFile(join(fixture.source, 'b.txt'), 'b\n')
@@ -125,7 +125,7 @@ test('SEC-01 refuses paths that lead out or into .git, and changes that cannot b
   bad.push('git~1/config', '.git . /x', '.g\u200cit/config', 'a\\.git\\config', '.git::$INDEX_ALLOCATION/x')
   for (const path of bad) {
     const request = { parent: base, changes: [put(path, 'x')], ref, message: 'm', atMs }
-    await expect(mirror.commit(request, never), path).rejects.toMatchObject({ code: 'invalid_argument' })
+    await expect(mirror.commit(request, never)).rejects.toMatchObject({ code: 'invalid_argument' })
   }
   for (const changes of [
     [put('q', '1'), put('q', '2')],

@@ -13,12 +13,20 @@ import { visibleText } from './visible-text.ts'
 export function createMirror(git: GitRunner, path: string, location: Location): Mirror {
   /** Full hash of what a revision names, or undefined; `revision` is built from checked parts only. */
   const lookUp = async (revision: string, signal: AbortSignal): Promise<string | undefined> => {
-    const output = await git.run(['rev-parse', '--verify', '--quiet', '--end-of-options', revision], {
-      gitDir: path,
-      signal,
-    })
-    const hash = output.stdout.toString('latin1').trim()
-    return output.exitCode === 0 && isHash(hash) ? hash : undefined
+    const answer = await git
+      .text(path, ['rev-parse', '--verify', '--quiet', '--end-of-options', revision], signal)
+      .catch((error: unknown) => {
+        // git explains what is ambiguous or of another type; to us there is no such commit then.
+        if (
+          error instanceof TuttiError &&
+          error.cause instanceof Error &&
+          /^(?:error|fatal): /m.test(error.cause.message)
+        ) {
+          return ''
+        }
+        throw error
+      })
+    return isHash(answer) ? answer : undefined
   }
   const commitAt = (revision: string, signal: AbortSignal) => lookUp(`${revision}^{commit}`, signal)
 
@@ -109,11 +117,9 @@ export function createMirror(git: GitRunner, path: string, location: Location): 
     async commit(request, signal) {
       const ref = checkOwnRef(request.ref)
       const parent = checkHash(request.parent, 'parent')
+      const parentTree = await mirror.treeOf(parent, signal)
       const made = request.changes.length === 0 ? parent : await importCommit(git, path, request, signal)
-      const [tree, parentTree] = await Promise.all([
-        mirror.treeOf(made, signal),
-        mirror.treeOf(parent, signal),
-      ])
+      const tree = made === parent ? parentTree : await mirror.treeOf(made, signal)
       const commit = tree === parentTree ? parent : made
       await mirror.updateRef(ref, commit, signal)
       return { commit, tree }
@@ -123,7 +129,13 @@ export function createMirror(git: GitRunner, path: string, location: Location): 
       const ref = checkOwnRef(request.ref)
       checkHash(request.base, 'base')
       for (const { commit } of request.attempts) checkHash(commit, 'attempts.commit')
-      const combined = await combineAttempts(git, path, request, signal)
+      const combined = await combineAttempts(
+        git,
+        path,
+        request,
+        (commit) => mirror.treeOf(commit, signal),
+        signal,
+      )
       await mirror.updateRef(ref, combined.commit, signal)
       return combined
     },

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { access, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TuttiError } from '@tutti/core'
+import { throwIfCancelled, waitFor } from './cancelled.ts'
 import { gitDate, identity } from './hardened.ts'
 import { parseLocation, type Location } from './location.ts'
 import { createMirror } from './mirror.ts'
@@ -50,8 +51,10 @@ export function createMirrors({ root, gitPath = 'git', log }: MirrorsOptions): M
       // Whoever asks while a refresh still waits for its turn gets the same one: it will be new enough for both.
       const shared = waiting.get(key)
       if (shared) {
-        const mirror = await shared.catch(() => undefined)
-        signal.throwIfAborted()
+        const mirror = await waitFor(
+          shared.catch(() => undefined),
+          signal,
+        )
         if (mirror) return mirror
       }
       const refreshed = refresh(location, signal, () => {
@@ -65,7 +68,7 @@ export function createMirrors({ root, gitPath = 'git', log }: MirrorsOptions): M
 
     async attach(text, signal) {
       const location = parseLocation(text)
-      signal.throwIfAborted()
+      throwIfCancelled(signal)
       const path = pathOf(location)
       if (await exists(path)) return createMirror(git, path, location)
       throw new TuttiError('not_found', 'There is no mirror of this repository yet; open it first.', {

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
-import { TuttiError } from '@tutti/core'
+import { cancelledBy } from './cancelled.ts'
 
 const pollMs = 20
 
@@ -21,8 +21,8 @@ export async function withProcessLock<T>(
   const database = new DatabaseSync(path, { timeout: 0 })
   try {
     while (!tryLock(database)) {
-      await setTimeout(pollMs, undefined, { signal }).catch((cause: unknown) => {
-        throw new TuttiError('cancelled', 'The call was cancelled.', {}, cause)
+      await setTimeout(pollMs, undefined, { signal }).catch(() => {
+        throw cancelledBy(signal)
       })
     }
     return await work()

@@ -2,7 +2,7 @@ import { TuttiError } from '@tutti/core'
 
 const hash = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
 /** Letters and digits of any script, and signs that no shell, option parser or revision grammar gives a meaning. */
-const safe = /^[\p{L}\p{M}\p{N}_.\/+=#,@-]+$/u
+const safe = /^[\p{L}\p{M}\p{N}_./+=#,@-]+$/u
 const maxLength = 200
 
 export const isHash = (text: string): boolean => hash.test(text)

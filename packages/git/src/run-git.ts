@@ -1,6 +1,7 @@
 import { TuttiError } from '@tutti/core'
 import { execa } from 'execa'
 import { simpleGit, type SimpleGit } from 'simple-git'
+import { throwIfCancelled } from './cancelled.ts'
 import { hardenedConfig, hardenedEnvironment, type Protocol } from './hardened.ts'
 import { redact } from './visible-text.ts'
 
@@ -59,7 +60,7 @@ export function createGitRunner({ gitPath, home, log }: GitRunnerOptions): GitRu
     [...hardenedConfig, ...more].flatMap((pair) => ['-c', pair])
 
   const run = async (args: readonly string[], options: GitRun): Promise<GitOutput> => {
-    if (options.signal.aborted) throw cancelled(options.signal)
+    throwIfCancelled(options.signal)
     const started = performance.now()
     const maxBytes = options.maxBytes ?? defaultMaxBytes
     const result = await execa(gitPath, [...configArguments(options.config), ...args], {
@@ -78,7 +79,7 @@ export function createGitRunner({ gitPath, home, log }: GitRunnerOptions): GitRu
     })
     const name = args.find((argument) => !argument.startsWith('-')) ?? ''
     log?.({ command: name, exitCode: result.exitCode ?? -1, ms: performance.now() - started })
-    if (options.signal.aborted) throw cancelled(options.signal)
+    throwIfCancelled(options.signal)
     if (result.timedOut) {
       throw new TuttiError('deadline_exceeded', `git ${name} took too long and was stopped.`, {
         command: name,
@@ -133,12 +134,12 @@ export function createGitRunner({ gitPath, home, log }: GitRunnerOptions): GitRu
       return output.stdout
     },
     async text(gitDir, args, signal) {
-      if (signal.aborted) throw cancelled(signal)
+      throwIfCancelled(signal)
       const started = performance.now()
       const answer = await simple(gitDir, signal)
         .raw([...args])
         .catch((cause: unknown) => {
-          if (signal.aborted) throw cancelled(signal)
+          throwIfCancelled(signal)
           throw failed(args[0] ?? '', redact(cause instanceof Error ? cause.message : String(cause)))
         })
       log?.({ command: args[0] ?? '', exitCode: 0, ms: performance.now() - started })
@@ -146,9 +147,6 @@ export function createGitRunner({ gitPath, home, log }: GitRunnerOptions): GitRu
     },
   }
 }
-
-const cancelled = (signal: AbortSignal) =>
-  new TuttiError('cancelled', 'The call was cancelled.', {}, signal.reason)
 
 function failed(command: string, stderr: string): TuttiError {
   const cause = new Error(stderr)

@@ -1,0 +1,92 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { withProcessLock } from './process-lock.ts'
+import { createGitRunner } from './run-git.ts'
+
+const never = new AbortController().signal
+let folder: string
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tutti-run-git-'))
+})
+afterEach(() => rm(folder, { recursive: true, force: true }))
+
+/** A git that starts a child of its own, which ignores SIGTERM, and waits. */
+async function slowGit(): Promise<string> {
+  const path = join(folder, 'git')
+  const script = `#!/bin/sh\n(trap '' TERM; echo $$ > '${folder}/parent'; exec sleep 600) &\necho $! > '${folder}/child.new'; mv '${folder}/child.new' '${folder}/child'\nwait\n`
+  await writeFile(path, script, { mode: 0o755 })
+  return path
+}
+
+const isAlive = (pid: number) => {
+  try {
+    process.kill(pid, 0)
+    return !execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).startsWith('Z')
+  } catch {
+    return false
+  }
+}
+
+test.each(['abort', 'time limit'])('%s kills git and everything that it started', async (how) => {
+  const git = createGitRunner({ gitPath: await slowGit(), home: folder })
+  const controller = new AbortController()
+  const run = git.run(['fetch'], { signal: controller.signal, timeoutMs: how === 'abort' ? 60_000 : 500 })
+  const ended = run.catch((error: unknown) => error)
+  const child = await vi.waitFor(async () => Number(await readFile(join(folder, 'child'), 'utf8')))
+  if (how === 'abort') controller.abort()
+  expect(await ended).toMatchObject({ code: how === 'abort' ? 'cancelled' : 'deadline_exceeded' })
+  await vi.waitFor(() => expect(isAlive(child)).toBe(false))
+})
+
+test('says how to get git when there is none', async () => {
+  const git = createGitRunner({ gitPath: join(folder, 'no-git'), home: folder })
+  await expect(git.run(['version'], { signal: never })).rejects.toMatchObject({
+    code: 'unavailable',
+    message: expect.stringContaining('Install git') as string,
+  })
+})
+
+test('stops at the output limit: an error, or cut when that is asked for', async () => {
+  const git = createGitRunner({ gitPath: 'git', home: folder })
+  const options = { signal: never, maxBytes: 10 }
+  await expect(git.run(['help', '-a'], options)).rejects.toMatchObject({ code: 'resource_exhausted' })
+  const output = await git.run(['help', '-a'], { ...options, cut: true })
+  expect(output).toMatchObject({ cut: true })
+  expect(output.stdout.length).toBeLessThanOrEqual(10)
+})
+
+test('the lock waits for another process and is free the moment that one is killed', async () => {
+  const path = join(folder, 'lock')
+  const held = join(folder, 'held')
+  const script = `import { writeFileSync } from 'node:fs'
+    import { withProcessLock } from ${JSON.stringify(new URL('process-lock.ts', import.meta.url).href)}
+    await withProcessLock(${JSON.stringify(path)}, new AbortController().signal, async () => {
+      writeFileSync(${JSON.stringify(held)}, 'yes')
+      await new Promise((resolve) => setTimeout(resolve, 600_000))
+    })`
+  const holder = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: 'inherit' })
+  try {
+    await vi.waitFor(() => readFile(held), { timeout: 10_000 })
+    await expect(
+      withProcessLock(path, AbortSignal.timeout(100), () => Promise.resolve('too early')),
+    ).rejects.toMatchObject({ code: 'cancelled' })
+  } finally {
+    holder.kill('SIGKILL')
+  }
+  expect(await withProcessLock(path, AbortSignal.timeout(5000), () => Promise.resolve('mine'))).toBe('mine')
+})
+
+test('the lock lets one in at a time, also within one process', async () => {
+  let inside = 0
+  const enter = () =>
+    withProcessLock(join(folder, 'lock'), never, async () => {
+      inside += 1
+      expect(inside).toBe(1)
+      await new Promise(setImmediate)
+      inside -= 1
+    })
+  await Promise.all(Array.from({ length: 8 }, enter))
+})
