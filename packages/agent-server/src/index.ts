@@ -10,3 +10,10 @@ export { buildAgentServer } from './build-agent-server.ts'
 export { agentServerMounts, insideMounts, type AgentServerFiles } from './inside-paths.ts'
 export { connectAgentServer, type ConnectOptions } from './host/connect-agent-server.ts'
 export { startAgentServer, type StartOptions } from './host/start-agent-server.ts'
+export {
+  createEgressProxy,
+  type DeniedEgress,
+  type EgressProxy,
+  type EgressProxyOptions,
+} from './egress/egress-proxy.ts'
+export { parseHostRules, type HostRules } from './egress/host-rules.ts'
