@@ -2,9 +2,12 @@ import { spawn } from 'node:child_process'
 import { chmod, mkdir, mkdtemp, readdir, rm, stat, truncate, utimes, writeFile } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import type { BlobId } from '@tutti/core'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { testBlobStoreContract } from './contract.ts'
 import { createFilesystemBlobStore } from './filesystem.ts'
+import { createMemoryBlobStore } from './memory.ts'
 
 const never = new AbortController().signal
 const bytesOf = (text: string) => new TextEncoder().encode(text)
@@ -102,4 +105,26 @@ test('a disk that fails is unavailable, not not_found', async () => {
   await expect(store.put(bytesOf('x'), never)).rejects.toMatchObject({ code: 'unavailable' })
   await expect(store.has(`sha256_${'0'.repeat(64)}`, never)).rejects.toMatchObject({ code: 'unavailable' })
   expect((await stat(root)).isFile()).toBe(true)
+})
+
+test('a full disk is unavailable, and nothing of the blob stays', async () => {
+  const program = `
+    import { createFilesystemBlobStore } from ${JSON.stringify(new URL('./filesystem.ts', import.meta.url).href)}
+    const store = createFilesystemBlobStore({ root: process.argv[1] })
+    const never = new AbortController().signal
+    const small = await store.put(new Uint8Array(10), never)
+    await store.put(new Uint8Array(1 << 20), never).catch((error) => console.log(small, error.code))`
+  // A limit on the size of files fails a write as a full disk does, and needs no rights.
+  const child = spawn(
+    'sh',
+    ['-c', 'ulimit -f 64; exec "$@"', 'sh', process.execPath, '--input-type=module', '-e', program, root],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
+  const [id, code] = (await text(child.stdout)).trim().split(' ')
+  expect(code).toBe('unavailable')
+  expect(await readdir(join(root, 'tmp'))).toEqual([])
+  const store = createFilesystemBlobStore({ root })
+  expect(await store.get(id as BlobId, never)).toEqual(new Uint8Array(10))
+  const big = await createMemoryBlobStore().put(new Uint8Array(1 << 20), never)
+  expect(await store.has(big, never)).toBe(false)
 })

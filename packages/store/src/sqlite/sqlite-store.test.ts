@@ -139,6 +139,10 @@ test("another program's database and a file that is none are refused", async () 
   await writeFile(path, 'this is not a database, and it is long enough to be looked at as one'.repeat(20))
   await expect(open({ path })).rejects.toMatchObject({ code: 'data_loss' })
   await expect(open({ path: join(folder, 'none', 'x.db') })).rejects.toMatchObject({ code: 'unavailable' })
+  await expect(open({ wakeDir: path })).rejects.toMatchObject({ code: 'failed_precondition' })
+  await expect(open({ path: join(folder, 'new.db'), wakeDir: path })).rejects.toMatchObject({
+    code: 'unavailable',
+  })
 })
 
 test('several stores may open a new file at once; it is migrated once', async () => {

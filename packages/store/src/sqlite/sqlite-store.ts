@@ -1,4 +1,4 @@
-import { noCrashPoints, systemClock, type Clock, type CrashPoint } from '@tutti/core'
+import { TuttiError, noCrashPoints, systemClock, type Clock, type CrashPoint } from '@tutti/core'
 import { abortable, cancelled } from '../abortable.ts'
 import type { Catalog } from '../catalog/port.ts'
 import { createSqlCatalog } from '../catalog/sql-catalog.ts'
@@ -89,7 +89,12 @@ async function openWake(
     return await openWakeSockets(wakeDir, onWake)
   } catch (error) {
     await thread.stop()
-    throw error
+    throw new TuttiError(
+      'unavailable',
+      `The folder for wake-ups in ${wakeDir} cannot be used; make the data folder writable.`,
+      {},
+      error,
+    )
   }
 }
 
