@@ -12,3 +12,12 @@ export {
   type LocalExecOutput,
   type LocalExecRequest,
 } from './local-agent-host.ts'
+export { createTestRepository, type TestRepository } from './test-repository.ts'
+export {
+  createTuttiStack,
+  type CliProcess,
+  type CliRun,
+  type ReadyLine,
+  type TuttiStack,
+  type TuttiStackOptions,
+} from './tutti-stack.ts'
