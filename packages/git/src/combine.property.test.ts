@@ -79,7 +79,7 @@ const treeLines = (commit: string) =>
 test('any attempts combine: repeatable, valid, every conflict listed with two versions, untouched paths as in the base', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(edits, { minLength: 2, maxLength: 3 }), async (wishes) => {
-      const attempts = []
+      const attempts: Awaited<ReturnType<typeof commitOf>>[] = []
       for (const [index, wish] of wishes.entries()) attempts.push(await commitOf(index + 1, wish))
       const combined = await combine(attempts)
       expect(await combine(attempts)).toEqual(combined)
@@ -122,7 +122,7 @@ test('edits that do not touch each other give the same tree in every order', asy
   )
   await fc.assert(
     fc.asyncProperty(disjoint, async (places) => {
-      const attempts = []
+      const attempts: Awaited<ReturnType<typeof commitOf>>[] = []
       for (const [index, { name, line }] of places.entries())
         attempts.push(await commitOf(index + 1, { [name]: [{ line, text: `by ${index}` }] }))
       const forward = await combine(attempts)

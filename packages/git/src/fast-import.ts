@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { TuttiError } from '@tutti/core'
 import { gitDate, identity } from './hardened.ts'
+import { withLockRepair } from './lock-repair.ts'
 import type { TreeChange } from './port.ts'
 import type { GitRunner } from './run-git.ts'
 import { checkPath, quotePath } from './tree-path.ts'
@@ -34,25 +37,42 @@ export async function importCommit(
   signal: AbortSignal,
 ): Promise<string> {
   checkChanges(request.changes)
+  return await withLockRepair(gitDir, signal, () => runImport(git, gitDir, request, signal))
+}
+
+async function runImport(
+  git: GitRunner,
+  gitDir: string,
+  request: ImportRequest,
+  signal: AbortSignal,
+): Promise<string> {
+  // fast-import knows no commit without a ref; this one is taken back before it is ever written.
   const ref = `refs/tutti/import/${randomUUID()}`
   const broken: { error?: TuttiError } = {}
-  const output = await git.run(['fast-import', '--quiet', '--done', '--date-format=raw'], {
-    gitDir,
-    signal,
-    input: script(request, ref, broken),
-    timeoutMs: transferTimeoutMs,
-  })
-  if (broken.error !== undefined) throw broken.error
-  const commit = output.stdout.toString('latin1').trim()
-  if (output.exitCode !== 0 || commit === '') {
-    throw new TuttiError(
-      'internal',
-      'git fast-import failed; the log has its output.',
-      {},
-      new Error(output.stderr),
+  try {
+    const output = await git.run(['fast-import', '--quiet', '--done', '--date-format=raw'], {
+      gitDir,
+      signal,
+      input: script(request, ref, broken),
+      timeoutMs: transferTimeoutMs,
+    })
+    const commit = output.stdout.toString('latin1').trim()
+    if (output.exitCode === 0 && broken.error === undefined && commit !== '') return commit
+    const cause = new Error(output.stderr)
+    throw (
+      broken.error ?? new TuttiError('internal', 'git fast-import failed; the log has its output.', {}, cause)
     )
+  } catch (error) {
+    await removeCrashReports(gitDir)
+    throw error
   }
-  return commit
+}
+
+/** fast-import leaves one when its input ends early; it would lie there for ever. */
+async function removeCrashReports(gitDir: string): Promise<void> {
+  const names = await readdir(gitDir).catch(() => [])
+  const reports = names.filter((name) => name.startsWith('fast_import_crash_'))
+  await Promise.all(reports.map((name) => rm(join(gitDir, name), { force: true })))
 }
 
 /** A checkpoint may carry gigabytes. */

@@ -13,11 +13,13 @@ export const hardenedConfig: readonly string[] = [
   'core.alternateRefsCommand=true',
   'protocol.ext.allow=never',
   'transfer.fsckObjects=true',
-  // Old histories of honest repositories have these; they harm nobody who does not check them out.
-  ...['zeroPaddedFilemode', 'badTimezone', 'missingSpaceBeforeDate', 'missingEmail'].flatMap((name) => [
-    `fetch.fsck.${name}=ignore`,
-    `receive.fsck.${name}=ignore`,
-  ]),
+  // Old histories of honest repositories have these; they harm nobody.
+  ...['zeroPaddedFilemode', 'badTimezone', 'missingSpaceBeforeDate', 'missingEmail'].map(
+    (name) => `fetch.fsck.${name}=ignore`,
+  ),
+  // What was acknowledged must survive a power loss: objects and refs alike.
+  'core.fsync=all',
+  'core.fsyncMethod=batch',
   'gc.auto=0',
   'maintenance.auto=false',
   'credential.helper=',

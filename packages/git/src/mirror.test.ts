@@ -1,5 +1,5 @@
-import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, mkdir, readdir, symlink, utimes, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createFixture, gone, never, put, userGit, type Fixture } from './test-fixture.ts'
 
@@ -151,6 +151,7 @@ test('refuses a content that is shorter or longer than it says, and moves nothin
     })
   }
   expect(await mirror.readRef(ref, never)).toBeUndefined()
+  expect((await readdir(mirror.path)).filter((name) => name.includes('crash'))).toEqual([])
 })
 
 test('an empty source begins with an empty root commit, the same everywhere', async () => {
@@ -230,4 +231,54 @@ test('many opens at once, from two sets of mirrors on one folder, give one good 
   )
   expect(new Set(opened.map(({ path }) => path)).size).toBe(1)
   expect(await opened[0]!.resolve('', never)).toBe(base)
+})
+
+test('a lock file that a killed git has left does not stop the work', async () => {
+  const mirror = await fixture.mirrors.open(fixture.source, never)
+  const past = new Date(Date.now() - 60_000)
+  const locks = [
+    'refs/tutti/agents/a/checkpoint.lock',
+    'packed-refs.lock',
+    'refs/tutti/source/heads/trunk.lock',
+  ]
+  for (const lock of locks) {
+    const path = join(mirror.path, lock)
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, '')
+    await utimes(path, past, past)
+  }
+  const request = { parent: base, changes: [put('f', 'x')], ref, message: 'm', atMs }
+  const { commit } = await mirror.commit(request, never)
+  expect(await mirror.readRef(ref, never)).toBe(commit)
+  await writeFile(join(fixture.source, 'b.txt'), 'b\n')
+  const next = fixture.commitAll()
+  expect(await (await fixture.mirrors.open(fixture.source, never)).resolve('', never)).toBe(next)
+})
+
+test('a shallow clone, a linked work tree and a detached HEAD are sources too', async () => {
+  await writeFile(join(fixture.source, 'b.txt'), 'b\n')
+  const next = fixture.commitAll()
+  const shallow = join(fixture.folder, 'shallow')
+  userGit(fixture.folder, 'clone', '-q', '--depth=1', `file://${fixture.source}`, shallow)
+  const linked = join(fixture.folder, 'linked')
+  userGit(fixture.source, 'worktree', 'add', '-q', '--detach', linked, base)
+  for (const [source, head] of [
+    [shallow, next],
+    [linked, base],
+  ] as const) {
+    const mirror = await fixture.mirrors.open(source, never)
+    expect(await mirror.resolve('', never)).toBe(head)
+    expect(await fixture.mirrors.defaultBranch(source, never)).toBe('trunk')
+    const { commit } = await mirror.commit(
+      { parent: head, changes: [put('f', source)], ref, message: 'm', atMs },
+      never,
+    )
+    expect(await mirror.push({ commit, branch: 'tutti/f' }, never)).toEqual({ outcome: 'pushed' })
+    expect(userGit(source, 'rev-parse', 'tutti/f')).toBe(commit)
+  }
+  // With a second branch beside it nothing says which one pull requests should go to.
+  userGit(fixture.source, 'branch', '-m', 'trunk', 'develop')
+  await expect(fixture.mirrors.defaultBranch(linked, never)).rejects.toMatchObject({
+    code: 'failed_precondition',
+  })
 })

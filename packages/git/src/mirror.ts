@@ -1,6 +1,7 @@
 import { TuttiError } from '@tutti/core'
 import { combineAttempts } from './combine.ts'
 import { importCommit } from './fast-import.ts'
+import { withLockRepair } from './lock-repair.ts'
 import type { Location } from './location.ts'
 import type { Mirror } from './port.ts'
 import { pushCommit } from './push.ts'
@@ -52,11 +53,8 @@ export function createMirror(git: GitRunner, path: string, location: Location): 
     },
 
     async updateRef(ref, commit, signal) {
-      await git.text(
-        path,
-        ['update-ref', '--no-deref', checkOwnRef(ref), checkHash(commit, 'commit')],
-        signal,
-      )
+      const args = ['update-ref', '--no-deref', checkOwnRef(ref), checkHash(commit, 'commit')]
+      await withLockRepair(path, signal, () => git.text(path, args, signal))
     },
 
     async treeOf(commit, signal) {

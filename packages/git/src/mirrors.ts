@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { TuttiError } from '@tutti/core'
 import { throwIfCancelled, waitFor } from './cancelled.ts'
 import { gitDate, identity } from './hardened.ts'
+import { withLockRepair } from './lock-repair.ts'
 import { parseLocation, type Location } from './location.ts'
 import { createMirror } from './mirror.ts'
 import type { Mirror, Mirrors } from './port.ts'
@@ -39,7 +40,11 @@ export function createMirrors({ root, gitPath = 'git', log }: MirrorsOptions): M
       const head = await readSourceHead(git, location, signal)
       if (!(await exists(path))) await makeMirror(git, path, location, head.commit?.length === 64, signal)
       if (head.commit === undefined && head.branches.size === 0) await makeEmptyRoot(git, path, signal)
-      else await fetchSource(git, path, location, head.commit !== undefined, signal)
+      else {
+        await withLockRepair(path, signal, () =>
+          fetchSource(git, path, location, head.commit !== undefined, signal),
+        )
+      }
       return createMirror(git, path, location)
     })
   }

@@ -67,13 +67,23 @@ export interface Mirror {
   countChanges(from: string, to: string, signal: AbortSignal): Promise<number>
   /** Unified diff with renames, as text for people; cut at `maxBytes` with a last line that says so. */
   diff(from: string, to: string, maxBytes: number, signal: AbortSignal): Promise<string>
-  /** Builds the commit with `git fast-import` and moves `ref` to it. The same request gives the same commit. */
+  /**
+   * Builds the commit with `git fast-import` and moves `ref` to it. The same request gives the same commit; one that changes
+   * nothing gives the parent itself.
+   *
+   * @throws TuttiError `invalid_argument` for an unsafe path or two changes that cannot both be; `data_loss` when a content is
+   *   not as long as it said.
+   */
   commit(
     request: CommitRequest,
     signal: AbortSignal,
   ): Promise<{ readonly commit: string; readonly tree: string }>
+  /**
+   * Joins the attempts into one commit with the base as its only parent (decision 0031); attempts that change nothing give the
+   * base itself. The same request gives the same commit.
+   */
   combine(request: CombineRequest, signal: AbortSignal): Promise<Combined>
-  /** Pushes one commit to one branch of the source, with a lease on what the branch was; never a plain force, never the checked-out branch. */
+  /** Pushes one commit to one branch of the source, with a lease on what the branch was; never a plain force, never the checked-out branch. Hooks of a local repository do not run (decision 0030). */
   push(
     request: { readonly commit: string; readonly branch: string; readonly expected?: string },
     signal: AbortSignal,
@@ -85,11 +95,12 @@ export interface Mirrors {
   /**
    * The mirror of a repository, made when it is not there and brought up to date with its source.
    * @param location absolute path of a registered local repository, or an https/ssh URL.
-   * @throws TuttiError `invalid_argument` for a location that is not allowed; `unavailable` when the source cannot be read.
+   * @throws TuttiError `invalid_argument` for a location that is not allowed; `unavailable` when the source cannot be read, `permission_denied`
+   *   when it refuses the credentials.
    */
   open(location: string, signal: AbortSignal): Promise<Mirror>
   /** The mirror as it stands, without asking the source. @throws TuttiError `not_found`. */
   attach(location: string, signal: AbortSignal): Promise<Mirror>
-  /** Default branch of the source. */
+  /** Default branch of the source; `main` while it is empty. @throws TuttiError `failed_precondition` when its HEAD is detached and no branch stands out. */
   defaultBranch(location: string, signal: AbortSignal): Promise<string>
 }

@@ -74,7 +74,9 @@ export function createGitRunner({ gitPath, home, log }: GitRunnerOptions): GitRu
       cancelSignal: options.signal,
       timeout: options.timeoutMs ?? localTimeoutMs,
       killDescendants: true,
-      killSignal: 'SIGKILL',
+      // First the signal on which git removes its lock files.
+      killSignal: 'SIGTERM',
+      forceKillAfterDelay: 2000,
       stdin: options.input ?? 'ignore',
     })
     const name = args.find((argument) => !argument.startsWith('-')) ?? ''

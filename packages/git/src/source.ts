@@ -64,6 +64,8 @@ export async function fetchSource(
     '--quiet',
     '--prune',
     '--no-tags',
+    // A clone made with --depth is a source like any other.
+    '--update-shallow',
     '--no-write-fetch-head',
     '--recurse-submodules=no',
     '--no-auto-maintenance',
