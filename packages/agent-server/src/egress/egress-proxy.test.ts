@@ -101,13 +101,14 @@ test('refuses what is not listed, other ports, addresses and malformed targets, 
     'u@example.com:443',
     'evil-example.com:443',
   ]
-  for (const target of refused) expect((await tunnelTo(proxy.socketPath, target)).status, target).toBe(403)
+  const statuses = await Promise.all(refused.map((target) => tunnelTo(proxy.socketPath, target)))
+  expect(statuses.map((answer) => answer.status)).toEqual(refused.map(() => 403))
   expect((await plainGet(proxy.socketPath, 'http://example.com@other.example/')).status).toBe(403)
   expect((await plainGet(proxy.socketPath, 'https://example.com/')).status).toBe(403)
   expect((await plainGet(proxy.socketPath, '/relative')).status).toBe(403)
   expect((await tunnelTo(proxy.socketPath, 'a.wild.example:8443')).status).toBe(200)
   expect(denied).toHaveLength(refused.length + 3)
-  expect(denied[0]).toEqual({ host: 'other.example', port: 443, reason: 'not_allowed' })
+  expect(denied).toContainEqual({ host: 'other.example', port: 443, reason: 'not_allowed' })
   expect(dialled).toEqual([`${publicAddress}:8443`])
 })
 
@@ -130,43 +131,14 @@ test('refuses an allowed name that resolves to nothing or, even among others, to
 })
 
 test('takes only public addresses for public', () => {
-  const inside = [
-    ...[
-      '0.0.0.0',
-      '0.1.2.3',
-      '10.1.1.1',
-      '100.64.0.1',
-      '127.0.0.1',
-      '127.255.0.1',
-      '169.254.169.254',
-      '172.16.0.1',
-    ],
-    ...[
-      '172.31.255.255',
-      '192.0.0.8',
-      '192.168.1.1',
-      '198.18.0.1',
-      '224.0.0.1',
-      '240.0.0.1',
-      '255.255.255.255',
-    ],
-    ...['168.63.129.16', '::', '::1', '::7f00:1', '::ffff:127.0.0.1', '::ffff:8.8.8.8', '64:ff9b::7f00:1'],
-    ...[
-      '64:ff9b:1::1',
-      '2001::1',
-      '2002:7f00:1::',
-      'fc00::1',
-      'fd00:ec2::254',
-      'fe80::1',
-      'fe80::1%eth0',
-      'ff02::1',
-    ],
-    ...['fec0::1', 'localhost', '', '2130706433.example'],
-  ]
-  for (const address of inside) expect(isPublicAddress(address), address).toBe(false)
-  for (const address of [publicAddress, '1.1.1.1', '172.32.0.1', '2606:4700:4700::1111']) {
-    expect(isPublicAddress(address), address).toBe(true)
-  }
+  const inside =
+    '0.0.0.0 0.1.2.3 10.1.1.1 100.64.0.1 127.0.0.1 127.255.0.1 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.8 ' +
+    '192.168.1.1 198.18.0.1 224.0.0.1 240.0.0.1 255.255.255.255 168.63.129.16 :: ::1 ::7f00:1 ::ffff:127.0.0.1 ' +
+    '::ffff:8.8.8.8 64:ff9b::7f00:1 64:ff9b:1::1 2001::1 2002:7f00:1:: fc00::1 fd00:ec2::254 fe80::1 fe80::1%eth0 ' +
+    'ff02::1 fec0::1 localhost 2130706433.example'
+  expect(['', ...inside.split(' ')].filter(isPublicAddress)).toEqual([])
+  const outside = [publicAddress, '1.1.1.1', '172.32.0.1', '2606:4700:4700::1111']
+  expect(outside.filter(isPublicAddress)).toEqual(outside)
 })
 
 test('takes only host names as rules', () => {
@@ -181,9 +153,7 @@ test('takes only host names as rules', () => {
     '*.',
     '2130706433',
   ]) {
-    expect(() => parseHostRules([entry]), entry).toThrow(
-      expect.objectContaining({ code: 'invalid_argument' }),
-    )
+    expect(() => parseHostRules([entry])).toThrow(expect.objectContaining({ code: 'invalid_argument' }))
   }
   const rules = parseHostRules(['Bücher.example'])
   expect(rules('xn--bcher-kva.example', 443)).toBe(true)
