@@ -1,5 +1,6 @@
 import { describeTemporal, findTemporalServer, findTemporalTestServer } from '@tutti/temporal-binary'
 import type { TestProject } from 'vitest/node'
+import { trySandbox } from '../scripts/setup/ensure-sandbox.mjs'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -9,10 +10,12 @@ declare module 'vitest' {
     temporalTestServer: string | null
     /** Why one of them is null: the reason to skip with. */
     temporalMissing: string
+    /** Why no bubblewrap sandbox can be started here: the reason to skip with; empty where one can. */
+    sandboxMissing: string
   }
 }
 
-/** Finds the Temporal programs once for all test files. A cluster of the user's is never used for tests. */
+/** Finds the Temporal programs and tries a sandbox, once for all test files. A cluster of the user's is never used for tests. */
 export default async function globalSetup(project: TestProject): Promise<void> {
   const options = {
     env: { ...process.env, TEMPORAL_ADDRESS: undefined },
@@ -24,4 +27,6 @@ export default async function globalSetup(project: TestProject): Promise<void> {
   project.provide('temporalTestServer', testServer.kind === 'binary' ? testServer.path : null)
   const missing = [server, testServer].filter((found) => found.kind === 'missing').map(describeTemporal)
   project.provide('temporalMissing', missing.join('\n'))
+  const sandbox = trySandbox()
+  project.provide('sandboxMissing', sandbox.ok ? '' : sandbox.why)
 }

@@ -2,6 +2,8 @@ import { checkTools } from './check-tools.mjs'
 import { ensureSandbox } from './ensure-sandbox.mjs'
 import { ensureTemporal, ensureTemporalTestServer } from './ensure-temporal.mjs'
 import { installDependencies } from './install-dependencies.mjs'
+import { say } from './say.mjs'
+import { isSetUpError } from './set-up-error.mjs'
 
 /**
  * Brings a fresh clone to where Tutti runs. What is done already costs a fraction of a second. Installs into the
@@ -13,10 +15,17 @@ import { installDependencies } from './install-dependencies.mjs'
 export async function setUp({ signal, forTests = false }) {
   checkTools()
   await installDependencies({ signal })
-  const sandbox = await ensureSandbox({ signal })
-  if (!forTests) return { sandbox, temporal: await ensureTemporal({ signal }) }
+  await ensureSandbox({ signal })
+  if (!forTests) {
+    await ensureTemporal({ signal })
+    return
+  }
   const env = { ...process.env, TEMPORAL_ADDRESS: undefined }
-  const temporal = await ensureTemporal({ signal, env })
-  await ensureTemporalTestServer({ signal, env })
-  return { sandbox, temporal }
+  for (const ensure of [ensureTemporal, ensureTemporalTestServer]) {
+    await ensure({ signal, env }).catch((error) => {
+      // Tests that need it are skipped with this reason; the others are worth running.
+      if (!isSetUpError(error)) throw error
+      say(error.message)
+    })
+  }
 }
