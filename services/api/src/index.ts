@@ -1,1 +1,10 @@
-export {}
+export { apiConfig, type ApiConfig } from './api-config.ts'
+export { localOwner, type ApiDeps } from './api-deps.ts'
+export { createApiServer, type ApiServer } from './create-api-server.ts'
+export { ensureLocalKey, localKeyFile } from './local-key.ts'
+export { createLogger, visible } from './logger.ts'
+export { createMetrics, type ApiMetrics } from './metrics.ts'
+export { sweepStarting } from './sweep-starting.ts'
+export type { SystemInformation } from './system-information.ts'
+export { createTemporalGateway } from './temporal-client-gateway.ts'
+export type { TemporalGateway } from './temporal-gateway.ts'

@@ -1,0 +1,143 @@
+import { create } from '@bufbuild/protobuf'
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import {
+  TuttiError,
+  composerStatus,
+  isEnsembleId,
+  type AgentConfig,
+  type EnsembleConfig,
+  type EnsembleId,
+} from '@tutti/core'
+import { EnsembleSchema, PullRequestMode, type Ensemble } from '@tutti/proto'
+import { encodeOffset, type AttemptResult, type EnsembleResult } from '@tutti/protocol'
+import { composerStatusToWire, phaseToWire } from '@tutti/protocol/wire'
+import type { AgentRow, EnsembleRow } from '@tutti/store'
+
+import { repositoryCase } from './agent-views.ts'
+
+/** What a full view of an ensemble is made from. */
+export interface EnsembleParts {
+  readonly row: EnsembleRow
+  readonly children: readonly AgentRow[]
+  readonly config: EnsembleConfig
+  readonly childConfigs: readonly AgentConfig[]
+  readonly prompt: string
+  /** What has been stored of the result; absent while there is none. */
+  readonly result?: EnsembleResult
+}
+
+/** An ensemble as a list shows it: without attempts and report. */
+export const toListedEnsemble = (row: EnsembleRow): Ensemble => create(EnsembleSchema, listedInit(row))
+
+/** The whole ensemble; attempts come from the stored result, or as far as there is none from the children's rows. */
+export function toEnsemble(parts: EnsembleParts): Ensemble {
+  const { row, children, result } = parts
+  const attempts = children.map((child) =>
+    attemptInit(
+      child,
+      result?.attempts.find(({ bc_id }) => bc_id === child.bcId),
+    ),
+  )
+  const synthesis = result?.synthesis
+  const pullRequest = result?.pull_request
+  return create(EnsembleSchema, {
+    ...listedInit(row),
+    attempts,
+    spec: specInit(parts),
+    baseCommit: children.find(({ baseCommit }) => baseCommit)?.baseCommit ?? '',
+    ...(synthesis
+      ? {
+          synthesis: {
+            strategy: synthesis.strategy,
+            commit: synthesis.commit,
+            branch: synthesis.branch,
+            bcIds: [...synthesis.included],
+            ...(synthesis.check
+              ? { check: { exitCode: synthesis.check.exit_code ?? -1, outputTail: synthesis.check.tail } }
+              : {}),
+          },
+        }
+      : {}),
+    ...(result ? { report: reportInit(result) } : {}),
+    ...(pullRequest
+      ? {
+          pullRequest: {
+            url: pullRequest.url,
+            number: BigInt(pullRequest.number),
+            branch: pullRequest.branch,
+            repository: row.repository,
+            ensembleId: row.ensembleId,
+          },
+        }
+      : {}),
+  })
+}
+
+/** The id of a request as the type that the code uses; the rules of the request have checked its form. */
+export function ensembleIdOf(text: string, field = 'ensemble_id'): EnsembleId {
+  if (isEnsembleId(text)) return text
+  throw new TuttiError('invalid_argument', `${field} must be an ensemble id: en- and a version 7 UUID.`, {
+    field,
+  })
+}
+
+const listedInit = (row: EnsembleRow) => ({
+  ensembleId: row.ensembleId,
+  phase: phaseToWire(row.phase),
+  reason: row.reason ?? '',
+  title: row.title,
+  createdAt: timestampFromMs(row.createdAt),
+  updatedAt: timestampFromMs(row.updatedAt),
+  headOffsetKey: encodeOffset(row.ensembleId, row.logSequence),
+})
+
+function attemptInit(child: AgentRow, stored: AttemptResult | undefined) {
+  const status = stored?.status ?? child.state.status
+  return {
+    bcId: child.bcId,
+    status: composerStatusToWire(composerStatus(status, child.hadSandbox)),
+    reason: stored?.reason ?? child.state.reason ?? '',
+    commit: stored?.commit ?? child.commit ?? '',
+    filesChanged: stored?.files_changed ?? child.filesChanged,
+    summary: stored?.summary ?? '',
+    agent: child.agentSpec,
+    ...(stored?.check ? { check: { exitCode: stored.check.exit_code ?? -1 } } : {}),
+  }
+}
+
+function reportInit({ report }: EnsembleResult) {
+  return {
+    conflicts: report.conflicts.map(({ path, line, base, versions }) => ({
+      path,
+      line,
+      baseText: base,
+      versions: versions.map(({ bc_id, text }) => ({ bcIds: [bc_id], text })),
+    })),
+    equalGroups: report.equal_groups.map((bcIds) => ({ bcIds: [...bcIds] })),
+    failures: report.failures.map(({ bc_id, reason, message, log }) => ({
+      bcId: bc_id,
+      reason,
+      message,
+      log,
+    })),
+  }
+}
+
+const modes = { none: PullRequestMode.NONE, draft: PullRequestMode.DRAFT, ready: PullRequestMode.READY }
+
+/** As it was asked for, with the defaults that were filled in. */
+function specInit({ config, children, childConfigs, prompt }: EnsembleParts) {
+  return {
+    prompt,
+    repository: { location: repositoryCase(config.repository), ref: config.ref },
+    count: children.length,
+    agents: childConfigs.map(({ agentSpec, promptSuffix }) => ({ spec: agentSpec, promptSuffix })),
+    strategy: config.strategy,
+    checkCommand: config.checkCommand,
+    setupCommand: config.setupCommand,
+    pullRequest: modes[config.delivery.mode],
+    branch: config.delivery.branch,
+    title: config.delivery.title,
+    baseBranch: config.delivery.base,
+  }
+}

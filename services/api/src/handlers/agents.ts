@@ -1,0 +1,120 @@
+import {
+  agentStatuses,
+  composerStatus,
+  limits,
+  type AgentConfig,
+  type AgentStatus,
+  type ComposerStatus,
+  type EnsembleId,
+} from '@tutti/core'
+import { fromBinary } from '@bufbuild/protobuf'
+import {
+  CloudAgentStateSchema,
+  PersistedMetadataVersion,
+  type GetAgentRequest,
+  type GetBackgroundComposerInfoRequest,
+  type GetBackgroundComposerStatusRequest,
+  type ListAgentsRequest,
+  type ListBackgroundComposersRequest,
+} from '@tutti/proto'
+import { blobIdToBytes, composerStatusFromWire, workflowStatusFromWire } from '@tutti/protocol/wire'
+import type { AgentRow, Page } from '@tutti/store'
+
+import { toAgent, toComposer, toExtensions, wireStatus } from '../agent-views.ts'
+import { callerOf } from '../call-context.ts'
+import { agentIdOf } from '../commands.ts'
+import { ensembleIdOf } from '../ensemble-views.ts'
+import type { CallContext, HandlerDeps } from '../handler.ts'
+
+/** Everything that reads agents from the catalog: the seed's methods and ours. */
+export function createAgents({ catalog, jsonBlobs, blobs }: HandlerDeps) {
+  const load = (id: string, context: CallContext): Promise<AgentRow> =>
+    catalog.agents.get(callerOf(context).owner, agentIdOf(id), context.signal)
+  const configOf = (row: AgentRow, signal: AbortSignal) =>
+    jsonBlobs.get<AgentConfig>(row.configBlobId, signal)
+
+  return {
+    async getBackgroundComposerStatus(request: GetBackgroundComposerStatusRequest, context: CallContext) {
+      const row = await load(request.bcId, context)
+      return { ...wireStatus(row), tutti: toExtensions(row) }
+    },
+
+    async getBackgroundComposerInfo(request: GetBackgroundComposerInfoRequest, context: CallContext) {
+      const row = await load(request.bcId, context)
+      const composer = toComposer(row, await configOf(row, context.signal))
+      if (!row.stateBlobId) return { composer }
+      const cloudAgentState = fromBinary(
+        CloudAgentStateSchema,
+        await blobs.get(row.stateBlobId, context.signal),
+      )
+      return {
+        composer,
+        cloudAgentState,
+        metadata: {
+          cloudAgentStateBlobId: blobIdToBytes(row.stateBlobId),
+          offsetKey: cloudAgentState.lastInteractionUpdateOffsetKey,
+          timestampMs: BigInt(row.updatedAt),
+          workflowStatus: wireStatus(row).workflowStatus,
+          version: PersistedMetadataVersion.PERSISTED_METADATA_VERSION_1,
+        },
+      }
+    },
+
+    async getAgent(request: GetAgentRequest, context: CallContext) {
+      const row = await load(request.bcId, context)
+      return { agent: toAgent(row, await configOf(row, context.signal)) }
+    },
+
+    async listBackgroundComposers(request: ListBackgroundComposersRequest, context: CallContext) {
+      const wanted = new Set(request.statuses.map(composerStatusFromWire))
+      const shown = (row: AgentRow) =>
+        wanted.size === 0 || wanted.has(composerStatus(row.state.status, row.hadSandbox))
+      const statuses = agentStatuses.filter(
+        (status) => wanted.size === 0 || possibleStatuses(status).some((seen) => wanted.has(seen)),
+      )
+      const page = await list(request, statuses, shown, context)
+      const composers = page.items.map(async (row) => toComposer(row, await configOf(row, context.signal)))
+      return { composers: await Promise.all(composers), nextPageToken: page.nextPageToken }
+    },
+
+    async listAgents(request: ListAgentsRequest, context: CallContext) {
+      const wanted = request.workflowStatuses.map(workflowStatusFromWire)
+      const page = await list(request, wanted.length > 0 ? wanted : agentStatuses, () => true, context)
+      const agents = page.items.map(async (row) => toAgent(row, await configOf(row, context.signal)))
+      return { agents: await Promise.all(agents), nextPageToken: page.nextPageToken }
+    },
+  }
+
+  /** Pages are read until one has something to show, since not every filter is the store's. */
+  async function list(
+    request: Pick<ListAgentsRequest, 'pageSize' | 'pageToken' | 'includeArchived' | 'ensembleId'>,
+    statuses: readonly AgentStatus[],
+    shown: (row: AgentRow) => boolean,
+    context: CallContext,
+  ): Promise<Page<AgentRow>> {
+    const { owner } = callerOf(context)
+    const ensembleId: EnsembleId | undefined =
+      request.ensembleId === '' ? undefined : ensembleIdOf(request.ensembleId)
+    const kept = statuses.filter((status) => request.includeArchived || status !== 'ARCHIVED')
+    // An unknown ensemble is not an empty one.
+    if (ensembleId) await catalog.ensembles.get(owner, ensembleId, context.signal)
+    const filter = { statuses: kept, ...(ensembleId ? { ensembleId } : {}) }
+    let { pageToken } = request
+    for (;;) {
+      const page = await catalog.agents.list(
+        owner,
+        filter,
+        { pageSize: request.pageSize || limits.defaultPageSize, pageToken },
+        context.signal,
+      )
+      const items = page.items.filter(shown)
+      if (items.length > 0 || page.nextPageToken === '') return { items, nextPageToken: page.nextPageToken }
+      pageToken = page.nextPageToken
+    }
+  }
+}
+
+const possibleStatuses = (status: AgentStatus): ComposerStatus[] => [
+  composerStatus(status, true),
+  composerStatus(status, false),
+]

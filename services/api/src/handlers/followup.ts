@@ -1,0 +1,120 @@
+import { TuttiError, limits, type AgentId, type Reason } from '@tutti/core'
+import {
+  AddAsyncFollowupBackgroundComposerRequestSchema,
+  FollowupMode,
+  type AddAsyncFollowupBackgroundComposerRequest,
+} from '@tutti/proto'
+import { sourceFromWire, workflowStatusToWire } from '@tutti/protocol/wire'
+
+import { callerOf } from '../call-context.ts'
+import { agentIdOf, commandAgent } from '../commands.ts'
+import { followLog } from '../follow-log.ts'
+import type { CallContext, HandlerDeps } from '../handler.ts'
+import { answerOnce } from '../idempotency.ts'
+import { newTurnId, requestIdOf } from '../new-id.ts'
+
+/**
+ * `AddAsyncFollowupBackgroundComposer` (seed 001): a message for an agent, queued or interrupting. The answer comes when the workflow
+ * has accepted it, so that it is kept whatever happens, and says how many turns are ahead of it.
+ */
+export function createFollowup(deps: HandlerDeps) {
+  const { catalog, clock, eventLog, jsonBlobs, pendingTurns } = deps
+
+  return async (request: AddAsyncFollowupBackgroundComposerRequest, context: CallContext) => {
+    const { signal } = context
+    const { owner } = callerOf(context)
+    const bcId = agentIdOf(request.bcId)
+    const prompt = promptOf(request)
+    const row = await catalog.agents.get(owner, bcId, signal)
+    const { answer: ids, repeated } = await answerOnce(
+      catalog.idempotency,
+      {
+        owner,
+        key: request.tutti?.idempotencyKey ?? '',
+        schema: AddAsyncFollowupBackgroundComposerRequestSchema,
+        request,
+      },
+      () => ({ turnId: newTurnId(clock.now()), requestId: requestIdOf(owner, '') }),
+      signal,
+    )
+    const turn = {
+      turnId: ids.turnId,
+      promptBlobId: await jsonBlobs.putText(owner, prompt, signal),
+      source: sourceFromWire(request.followupSource),
+    }
+    const type = request.tutti?.mode === FollowupMode.INTERRUPT ? 'interrupt' : 'follow_up'
+    // A repeat may find that its turn has ended long ago.
+    const from = repeated || !request.synchronous ? 0 : (await eventLog.head(bcId, signal)).last
+    const answer = await commandAgent(
+      deps,
+      { owner, bcId, requestId: ids.requestId, command: { type, turn } },
+      signal,
+    )
+    pendingTurns.add(bcId, row.logSequence)
+    const reason = request.synchronous ? await turnEnd(bcId, answer.turnId, from, signal) : ''
+    const { state } = await catalog.agents.get(owner, bcId, signal)
+    return {
+      position: Math.max(answer.position, 0),
+      turnId: answer.turnId,
+      workflowStatus: workflowStatusToWire(request.synchronous ? state.status : statusOf(answer.state)),
+      reason,
+    }
+  }
+
+  async function turnEnd(
+    bcId: AgentId,
+    turnId: string,
+    from: number,
+    signal: AbortSignal,
+  ): Promise<Reason | ''> {
+    for await (const { records, closed } of followLog(
+      eventLog,
+      bcId,
+      from,
+      deps.config['stream.heartbeat'],
+      signal,
+    )) {
+      for (const record of records) {
+        if (record.type !== 'turn_ended') continue
+        const { event } = deps.recordViews.of(bcId, record)
+        if (event.type === 'turn_ended' && event.turnId === turnId) return event.reason
+      }
+      if (closed) return ''
+    }
+    return ''
+  }
+}
+
+const statusOf = (state: string) => state.replace('+paused', '') as Parameters<typeof workflowStatusToWire>[0]
+
+function promptOf(request: AddAsyncFollowupBackgroundComposerRequest): string {
+  const {
+    followup,
+    richFollowup,
+    followupMessage,
+    followupConversationAction,
+    continueRebase,
+    planFollowupType,
+    modelDetails,
+  } = request
+  const field = continueRebase
+    ? 'continue_rebase'
+    : planFollowupType
+      ? 'plan_followup_type'
+      : modelDetails?.modelName
+        ? 'model_details'
+        : ''
+  if (field)
+    throw new TuttiError('invalid_argument', `${field} is not supported by this version. Leave it out.`, {
+      field,
+    })
+  const action =
+    followupConversationAction?.action.case === 'userMessage'
+      ? followupConversationAction.action.value
+      : undefined
+  const text = followup || followupMessage?.text || action?.text || richFollowup || action?.richText || ''
+  if (text === '')
+    throw new TuttiError('invalid_argument', 'followup must not be empty.', { field: 'followup' })
+  if (Buffer.byteLength(text) <= limits.maxPromptBytes) return text
+  throw new TuttiError('invalid_argument', 'followup must not be longer than 1 MiB.', { field: 'followup' })
+}

@@ -1,0 +1,114 @@
+import { timestampFromMs } from '@bufbuild/protobuf/wkt'
+import { TuttiError, isAgentId, limits } from '@tutti/core'
+import {
+  PullRequestState,
+  type DiffPullRequestRequest,
+  type GetPullRequestRequest,
+  type ListPullRequestsRequest,
+  type PullRequestKey,
+} from '@tutti/proto'
+import type { PullRequestRow } from '@tutti/store'
+
+import { callerOf } from '../call-context.ts'
+import type { CallContext, HandlerDeps } from '../handler.ts'
+import { streamDiff } from '../stream-diff.ts'
+
+const states = {
+  open: PullRequestState.OPEN,
+  closed: PullRequestState.CLOSED,
+  merged: PullRequestState.MERGED,
+}
+const searchPage = 1000
+
+/** `tutti.v1.PullRequestService`. */
+export function createPullRequests(deps: HandlerDeps) {
+  const { pullRequests } = deps.catalog
+
+  return {
+    async listPullRequests(request: ListPullRequestsRequest, context: CallContext) {
+      const { owner } = callerOf(context)
+      const wanted = new Set(request.states)
+      const shown = (row: PullRequestRow) =>
+        (wanted.size === 0 || wanted.has(states[row.state])) &&
+        (request.repository === '' || row.repository === request.repository)
+      let { pageToken } = request
+      for (;;) {
+        const page = await pullRequests.list(
+          owner,
+          { pageSize: request.pageSize || limits.defaultPageSize, pageToken },
+          context.signal,
+        )
+        const items = page.items.filter(shown)
+        if (items.length > 0 || page.nextPageToken === '') {
+          return { pullRequests: items.map(toWire), nextPageToken: page.nextPageToken }
+        }
+        pageToken = page.nextPageToken
+      }
+    },
+
+    async getPullRequest({ key }: GetPullRequestRequest, context: CallContext) {
+      return { pullRequest: toWire(await find(callerOf(context).owner, key!, context.signal)) }
+    },
+
+    async *diffPullRequest({ key }: DiffPullRequestRequest, context: CallContext) {
+      const { owner } = callerOf(context)
+      const { repository, baseCommit, headCommit } = await find(owner, key!, context.signal)
+      yield* streamDiff(deps, { owner, repository, baseCommit, commit: headCommit }, context.signal)
+    },
+  }
+
+  async function find(
+    owner: string,
+    { url, number, repository }: PullRequestKey,
+    signal: AbortSignal,
+  ): Promise<PullRequestRow> {
+    const found: PullRequestRow[] = []
+    let pageToken = ''
+    do {
+      const page = await pullRequests.list(owner, { pageSize: searchPage, pageToken }, signal)
+      found.push(
+        ...page.items.filter(
+          (row) =>
+            (url === '' || row.url === url) &&
+            (number === 0n || BigInt(row.number) === number) &&
+            (repository === '' || row.repository === repository),
+        ),
+      )
+      pageToken = page.nextPageToken
+    } while (pageToken !== '')
+    const [first, second] = found
+    if (!first) {
+      const named = url === '' ? `number ${number}${repository === '' ? '' : ` in ${repository}`}` : url
+      throw new TuttiError('not_found', `There is no pull request ${named}.`, {
+        field: url === '' ? 'key.number' : 'key.url',
+      })
+    }
+    if (second) {
+      throw new TuttiError(
+        'invalid_argument',
+        `Several repositories have a pull request ${number}. Name one in key.repository: ${found.map((row) => row.repository).join(', ')}.`,
+        { field: 'key.repository' },
+      )
+    }
+    return first
+  }
+}
+
+function toWire(row: PullRequestRow) {
+  return {
+    url: row.url,
+    number: BigInt(row.number),
+    branch: row.head,
+    base: row.base,
+    title: row.title,
+    body: row.body,
+    draft: row.draft,
+    state: states[row.state],
+    headCommit: row.headCommit,
+    baseCommit: row.baseCommit,
+    repository: row.repository,
+    ...(isAgentId(row.source) ? { bcId: row.source } : { ensembleId: row.source }),
+    createdAt: timestampFromMs(row.createdAt),
+    updatedAt: timestampFromMs(row.updatedAt),
+  }
+}

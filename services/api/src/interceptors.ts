@@ -1,0 +1,99 @@
+import type { Interceptor } from '@connectrpc/connect'
+import { Code, ConnectError } from '@connectrpc/connect'
+import { createValidator } from '@bufbuild/protovalidate'
+import { TuttiError } from '@tutti/core'
+import type { Logger } from 'pino'
+
+import type { ApiMetrics } from './metrics.ts'
+import { toConnectError } from './tutti-error-to-connect.ts'
+
+/** Checks every request against the rules in the .proto files. @throws TuttiError `invalid_argument` with the path of the field. */
+export function createValidateInterceptor(): Interceptor {
+  const validator = createValidator()
+  return (next) => async (request) => {
+    if (!request.stream) {
+      const result = validator.validate(request.method.input, request.message)
+      if (result.kind === 'error') throw result.error
+      const [violation] = result.kind === 'invalid' ? result.violations : []
+      if (violation) {
+        const field = pathText(violation.field)
+        throw new TuttiError(
+          'invalid_argument',
+          field === '' ? `${violation.message}.` : `${field}: ${violation.message}.`,
+          {
+            field: field || (violation.ruleId.split('.').at(-1) ?? ''),
+            rule: violation.ruleId,
+          },
+        )
+      }
+    }
+    return next(request)
+  }
+}
+
+/** Turns whatever a handler throws into the error of the wire; what is unknown is logged here and told to nobody. */
+export function createErrorInterceptor({ log, metrics }: { log: Logger; metrics: ApiMetrics }): Interceptor {
+  return (next) => async (request) => {
+    const method = `${request.service.typeName}/${request.method.name}`
+    const started = performance.now()
+    const end = (code: string) => metrics.observeCall(method, code, (performance.now() - started) / 1000)
+    const fail = (thrown: unknown): ConnectError => {
+      const error = translate(thrown, request.signal)
+      if (error.code === Code.Internal || error.code === Code.DataLoss)
+        log.error({ method, err: thrown }, 'call failed')
+      end(Code[error.code])
+      return error
+    }
+    try {
+      const response = await next(request)
+      if (!response.stream) {
+        end('ok')
+        return response
+      }
+      return { ...response, message: guarded(response.message, fail, end) }
+    } catch (thrown) {
+      throw fail(thrown)
+    }
+  }
+}
+
+async function* guarded<T>(
+  messages: AsyncIterable<T>,
+  fail: (thrown: unknown) => Error,
+  end: (code: string) => void,
+): AsyncGenerator<T> {
+  let ended = false
+  try {
+    yield* messages
+    ended = true
+    end('ok')
+  } catch (thrown) {
+    ended = true
+    throw fail(thrown)
+  } finally {
+    // The client went away: the generator is returned, not finished.
+    if (!ended) end('Canceled')
+  }
+}
+
+/** A call that was ended from outside (time limit, shutdown) fails with the reason for that, not with the abort it caused. */
+function translate(thrown: unknown, signal: AbortSignal): ConnectError {
+  if (signal.aborted && signal.reason instanceof ConnectError) return signal.reason
+  return thrown instanceof ConnectError ? thrown : toConnectError(TuttiError.from(thrown))
+}
+
+type Path = readonly (
+  | { readonly kind: string; readonly name?: string }
+  | { readonly kind: 'list_sub'; readonly index: number }
+  | { readonly kind: 'map_sub'; readonly key: unknown }
+)[]
+
+function pathText(path: Path): string {
+  return path
+    .map((part, index) => {
+      if ('index' in part) return `[${part.index}]`
+      if ('key' in part) return `[${JSON.stringify(part.key)}]`
+      return `${index > 0 ? '.' : ''}${part.name ?? ''}`
+    })
+    .join('')
+}

@@ -1,0 +1,59 @@
+import type { BlobStore } from '@tutti/blob-store'
+import { TuttiError, type BlobId } from '@tutti/core'
+import type { BlobRefCatalog } from '@tutti/store'
+
+/** Small JSON values as blobs, and the texts of prompts. Blobs never change, so what was read once is kept. */
+export interface JsonBlobs {
+  /** Stores the value; the owner may read it from then on. */
+  put(owner: string, value: unknown, signal: AbortSignal): Promise<BlobId>
+  putText(owner: string, text: string, signal: AbortSignal): Promise<BlobId>
+  /** @throws TuttiError `data_loss` when it is gone or not JSON. */
+  get<T>(id: BlobId, signal: AbortSignal): Promise<T>
+  getText(id: BlobId, signal: AbortSignal): Promise<string>
+}
+
+/** Agents of one ensemble share a configuration, so a few hundred serve any list. */
+const keptValues = 500
+
+export function createJsonBlobs({
+  blobs,
+  blobRefs,
+}: {
+  blobs: BlobStore
+  blobRefs: BlobRefCatalog
+}): JsonBlobs {
+  const kept = new Map<BlobId, unknown>()
+  const jsonBlobs: JsonBlobs = {
+    put: (owner, value, signal) => jsonBlobs.putText(owner, JSON.stringify(value), signal),
+    async putText(owner, text, signal) {
+      const id = await blobs.put(new TextEncoder().encode(text), signal)
+      await blobRefs.add(owner, [id], signal)
+      return id
+    },
+    async get<T>(id: BlobId, signal: AbortSignal) {
+      if (kept.has(id)) return kept.get(id) as T
+      const value = parse<T>(id, await jsonBlobs.getText(id, signal))
+      if (kept.size >= keptValues) kept.delete(kept.keys().next().value!)
+      kept.set(id, value)
+      return value
+    },
+    async getText(id, signal) {
+      const bytes = await blobs.get(id, signal).catch((error: unknown) => {
+        if (error instanceof TuttiError && error.code === 'not_found') {
+          throw new TuttiError('data_loss', `Blob ${id} is gone.`, { id }, error)
+        }
+        throw error
+      })
+      return new TextDecoder().decode(bytes)
+    },
+  }
+  return jsonBlobs
+}
+
+function parse<T>(id: BlobId, text: string): T {
+  try {
+    return JSON.parse(text) as T
+  } catch (cause) {
+    throw new TuttiError('data_loss', `Blob ${id} is not JSON.`, { id }, cause)
+  }
+}
