@@ -1,4 +1,5 @@
 import { devNull } from 'node:os'
+import { dirname } from 'node:path'
 
 /**
  * Configuration that stands before every command of ours (research: host git experiment). It switches off each key through
@@ -103,7 +104,9 @@ export function hardenedEnvironment(
     GIT_OPTIONAL_LOCKS: '0',
     GIT_NO_REPLACE_OBJECTS: '1',
     GIT_NO_LAZY_FETCH: '1',
-    GIT_CEILING_DIRECTORIES: home,
+    // A folder strictly above the current one, or git ignores it: then a command without a mirror would find, and obey, the
+    // repository that the data folder happens to lie in.
+    GIT_CEILING_DIRECTORIES: dirname(home),
     // An empty list would mean git's own defaults.
     GIT_ALLOW_PROTOCOL: protocol ?? 'none',
     ...(gitDir === undefined ? {} : { GIT_DIR: gitDir }),

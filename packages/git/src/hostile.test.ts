@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { agent, createFixture, gone, never, put, userGit, type Fixture } from './test-fixture.ts'
 import { parseLocation } from './location.ts'
+import { createMirrors } from './mirrors.ts'
 import { checkBranch, checkRefName } from './ref-name.ts'
 
 let fixture: Fixture
@@ -142,6 +143,19 @@ test('SEC-03 a target that wants its own program to take the push is refused, no
   )
   const mirror = await fixture.mirrors.open(fixture.source, never)
   expect(await mirror.push({ commit: base, branch: 'tutti/x' }, never)).toMatchObject({ outcome: 'refused' })
+  expect(await readdir(canaries)).toEqual([])
+})
+
+test('SEC-03 a hostile repository around the data folder is not obeyed either', async () => {
+  await plant(join(fixture.source, '.git'))
+  const clean = join(fixture.folder, 'clean')
+  userGit(fixture.folder, 'init', '-q', '-b', 'trunk', clean)
+  userGit(clean, 'commit', '-q', '--allow-empty', '-m', 'm')
+  const mirrors = createMirrors({ root: join(fixture.source, 'data/mirrors') })
+  const mirror = await mirrors.open(clean, never)
+  const commit = await mirror.resolve('', never)
+  expect(await mirrors.defaultBranch(clean, never)).toBe('trunk')
+  expect(await mirror.push({ commit, branch: 'x' }, never)).toEqual({ outcome: 'pushed' })
   expect(await readdir(canaries)).toEqual([])
 })
 

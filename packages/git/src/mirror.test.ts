@@ -1,7 +1,7 @@
 import { chmod, mkdir, readdir, symlink, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createFixture, gone, never, put, userGit, type Fixture } from './test-fixture.ts'
+import { agent, createFixture, gone, never, put, userGit, type Fixture } from './test-fixture.ts'
 
 const ref = 'refs/tutti/agents/a/checkpoint'
 const atMs = 1_700_000_000_000
@@ -172,10 +172,11 @@ test('an empty source begins with an empty root commit, the same everywhere', as
 
 test('shows a diff with renames, cut where asked, with deceptive characters visible', async () => {
   const mirror = await fixture.mirrors.open(fixture.source, never)
-  const changes = [gone('old.txt'), put('renamed.txt', 'old\n'), put('evil.txt', 'x\u202e\u001b[31m\n')]
+  const changes = [gone('old.txt'), put('renamed.txt', 'old\n'), put('évil\u202e.txt', 'x\u202e\u001b[31m\n')]
   const { commit } = await mirror.commit({ parent: base, changes, ref, message: 'm', atMs }, never)
   const text = await mirror.diff(base, commit, 1 << 20, never)
   expect(text).toContain('rename from old.txt')
+  expect(text).toContain(String.raw`+++ b/évil\u{202e}.txt`)
   expect(text).toContain(String.raw`+x\u{202e}\u{1b}[31m`)
   expect(await mirror.countChanges(base, commit, never)).toBe(3)
   expect(await mirror.diff(base, base, 100, never)).toBe('')
@@ -281,4 +282,41 @@ test('a shallow clone, a linked work tree and a detached HEAD are sources too', 
   await expect(fixture.mirrors.defaultBranch(linked, never)).rejects.toMatchObject({
     code: 'failed_precondition',
   })
+})
+
+test('many agents checkpoint at once in one mirror', async () => {
+  const mirror = await fixture.mirrors.open(fixture.source, never)
+  const made = await Promise.all(
+    Array.from({ length: 16 }, (_, index) => {
+      const request = {
+        parent: base,
+        changes: [put('f', String(index))],
+        ref: `refs/tutti/agents/${index}`,
+        message: 'm',
+        atMs,
+      }
+      return mirror.commit(request, never)
+    }),
+  )
+  expect(new Set(made.map(({ commit }) => commit)).size).toBe(16)
+  for (const [index, { commit }] of made.entries())
+    expect(await mirror.readRef(`refs/tutti/agents/${index}`, never)).toBe(commit)
+})
+
+test('what is not in the mirror is not_found', async () => {
+  const mirror = await fixture.mirrors.open(fixture.source, never)
+  const missing = 'f'.repeat(40)
+  const request = { parent: missing, changes: [put('f', 'x')], ref, message: 'm', atMs }
+  const attempts = [{ bcId: agent(1), commit: missing }]
+  const notFound = { code: 'not_found' }
+  await expect(mirror.resolve('no-such-branch', never)).rejects.toMatchObject(notFound)
+  await expect(mirror.resolve(missing, never)).rejects.toMatchObject(notFound)
+  await expect(mirror.treeOf(missing, never)).rejects.toMatchObject(notFound)
+  await expect(mirror.commit(request, never)).rejects.toMatchObject(notFound)
+  await expect(mirror.combine({ base, attempts, ref, message: 'm', atMs }, never)).rejects.toMatchObject(
+    notFound,
+  )
+  await expect(mirror.diff(base, missing, 10, never)).rejects.toMatchObject(notFound)
+  await expect(mirror.countChanges(base, missing, never)).rejects.toMatchObject(notFound)
+  expect(await mirror.readRef('refs/tutti/nothing', never)).toBeUndefined()
 })

@@ -65,7 +65,7 @@ export function createMirror(git: GitRunner, path: string, location: Location): 
     },
 
     async countChanges(from, to, signal) {
-      const names = await git.bytes(
+      const output = await git.run(
         [
           'diff-tree',
           '-r',
@@ -79,8 +79,9 @@ export function createMirror(git: GitRunner, path: string, location: Location): 
         ],
         { gitDir: path, signal, maxBytes: 256 << 20 },
       )
+      if (output.exitCode !== 0) throw lacking(from, to, output.stderr)
       let count = 0
-      for (const byte of names) if (byte === 0) count += 1
+      for (const byte of output.stdout) if (byte === 0) count += 1
       return count
     },
 
@@ -97,16 +98,9 @@ export function createMirror(git: GitRunner, path: string, location: Location): 
       ]
       const output = await git.run(
         ['diff-tree', ...options, '--end-of-options', checkHash(from, 'from'), checkHash(to, 'to'), '--'],
-        { gitDir: path, signal, maxBytes, cut: true },
+        { gitDir: path, signal, maxBytes, cut: true, config: ['core.quotePath=false'] },
       )
-      if (output.exitCode !== 0) {
-        throw new TuttiError(
-          'not_found',
-          'The mirror lacks one of the two commits.',
-          { from, to },
-          new Error(output.stderr),
-        )
-      }
+      if (output.exitCode !== 0) throw lacking(from, to, output.stderr)
       const text = visibleText(output.stdout.toString('utf8').replaceAll('\r\n', '\n'))
       if (!output.cut) return text
       return `${text.slice(0, text.lastIndexOf('\n') + 1)}[cut here: the diff is longer than ${maxBytes} bytes]\n`
@@ -158,3 +152,6 @@ function candidates(name: string): readonly string[] {
     ...(/^[0-9a-f]{7,64}$/.test(name) ? [name] : []),
   ]
 }
+
+const lacking = (from: string, to: string, stderr: string) =>
+  new TuttiError('not_found', 'The mirror lacks one of the two commits.', { from, to }, new Error(stderr))

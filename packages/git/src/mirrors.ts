@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { access, mkdir, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { TuttiError } from '@tutti/core'
 import { throwIfCancelled, waitFor } from './cancelled.ts'
 import { gitDate, identity } from './hardened.ts'
@@ -24,7 +24,8 @@ export interface MirrorsOptions {
  * Bare mirrors below `root`, one per location, named by the hash of the location. Making and refreshing one is locked across
  * processes; everything else works on different refs and needs no lock.
  */
-export function createMirrors({ root, gitPath = 'git', log }: MirrorsOptions): Mirrors {
+export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOptions): Mirrors {
+  const root = resolve(folder)
   const home = join(root, '.home')
   const git = createGitRunner({ gitPath, home, ...(log ? { log } : {}) })
   const waiting = new Map<string, Promise<Mirror>>()

@@ -1,5 +1,5 @@
 import { isCandidate, reasons, type AgentId, type Attempt } from '@tutti/core'
-import type { EqualGroup, PlanRequest, SynthesisPlan } from './port.ts'
+import type { PlanRequest, SynthesisPlan } from './port.ts'
 
 /** Attempts that can be combined, each tree once, in the order of the request. */
 export function distinctCandidates({ attempts, equalGroups }: PlanRequest): readonly Attempt[] {
@@ -11,14 +11,6 @@ export function distinctCandidates({ attempts, equalGroups }: PlanRequest): read
     for (const { bcId } of others) repeated.add(bcId)
   }
   return candidates.filter(({ bcId }) => !repeated.has(bcId))
-}
-
-/** Who stands behind an attempt's tree: itself and those with the same one, in the order of the request. */
-export function creditedWith(bcId: AgentId, { attempts, equalGroups }: PlanRequest): EqualGroup {
-  const group = equalGroups.find((members) => members.includes(bcId)) ?? [bcId]
-  return attempts
-    .filter((attempt) => isCandidate(attempt) && group.includes(attempt.bcId))
-    .map((attempt) => attempt.bcId)
 }
 
 /** Every attempt that is no candidate, with one sentence. */

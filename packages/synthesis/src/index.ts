@@ -1,5 +1,4 @@
 export type { EqualGroup, PlanRequest, SynthesisPlan, SynthesisStrategy } from './port.ts'
-export { creditedWith } from './candidates.ts'
 export { merge } from './merge.ts'
 export { pick } from './pick.ts'
 export { findStrategy, strategies } from './strategies.ts'
