@@ -9,8 +9,9 @@ describe('the rule refuses', () => {
     'var x = 1',
     'const seen = new Map<string, number>()',
     'export const seen: Set<string> = new Set()',
-    'export function f() {\n  return Date.now()\n}',
-    'export function f() {\n  return new Date()\n}',
+    'const started = Date.now()',
+    'export const started = new Date()',
+    'export function f() {\n  return performance.now()\n}',
     'export function f() {\n  return Temporal.Now.instant()\n}',
     'export const f = () => Math.random()',
     'globalThis.Date = FakeDate',
@@ -24,7 +25,8 @@ describe('the rule accepts', () => {
     "const proxies = proxyActivities({ startToCloseTimeout: '1 minute' })",
     'export async function f() {\n  let turns = 0\n  turns += 1\n}',
     '// Date.now() would be replaced by the sandbox\nexport const x = 1',
-    "export const text = 'new Date of delivery'",
+    "export const text = 'new Date(s) of delivery'",
+    'export function f() {\n  return Date.now()\n}',
   ])('%s', (source) => {
     expect(findUnsafeWorkflowCode(source)).toEqual([])
   })
