@@ -18,6 +18,8 @@ const check = [
   'touch /tutti-probe 2>/dev/null && exit 12',
   '[ "$(grep -c : /proc/net/dev)" -le 1 ] || exit 13',
   'touch /tmp/tutti-probe || exit 14',
+  '[ -w /proc/sys/kernel/core_pattern ] && exit 15',
+  'exit 0',
 ].join('; ')
 
 /** Whether bubblewrap isolates here, found by doing it. */

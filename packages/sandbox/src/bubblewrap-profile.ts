@@ -63,7 +63,9 @@ export function bubblewrapProfile(request: ProfileRequest): string[] {
   for (const path of ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'])
     args.push(...systemFolder(path))
   args.push('--ro-bind-try', '/nix/store', '/nix/store')
-  args.push('--proc', '/proc', '--dev', '/dev')
+  // Read-only: for a sandbox made by root the kernel's settings below /proc/sys would be writable, capabilities or not, and with
+  // them the host (core_pattern runs a program).
+  args.push('--proc', '/proc', '--remount-ro', '/proc', '--dev', '/dev')
 
   const names = [...etcNames, ...etcFolders(), ...(request.shareNetwork ? etcNetworkNames : [])]
   for (const name of names) args.push('--ro-bind-try', `/etc/${name}`, `/etc/${name}`)

@@ -15,3 +15,4 @@ export {
 export type { LimiterKind } from './resource-group.ts'
 export { allPids, processesMarked, processStat, signalProcess, type ProcessStat } from './processes.ts'
 export { sandboxMarker } from './sandbox-marker.ts'
+export { describeLocalSandbox, type LocalSandboxDescription } from './describe-local-sandbox.ts'

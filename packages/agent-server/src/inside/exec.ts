@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
 import type { Readable } from 'node:stream'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -29,8 +28,6 @@ export interface ExecSurroundings {
 
 /** After a program has ended, what it left in the background may hold its output open: wait this long for more, in milliseconds. */
 const quietMs = 100
-/** The kernel takes memory from what the agent runs before it takes it from the agent server. */
-const oomScore = '500'
 
 /** Runs one program as leader of a process group of its own and sends its output as it comes. */
 export async function runExec(
@@ -53,7 +50,6 @@ export async function runExec(
   await once(child, 'spawn').catch((cause: NodeJS.ErrnoException) => {
     throw startError(program, params.cwd, cause)
   })
-  preferForKill(child.pid!)
 
   let timedOut = false
   let stopping: Promise<void> | undefined
@@ -146,14 +142,6 @@ function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
     return process.kill(group, signal)
   } catch {
     return false
-  }
-}
-
-function preferForKill(pid: number): void {
-  try {
-    writeFileSync(`/proc/${pid}/oom_score_adj`, oomScore)
-  } catch {
-    // Already ended.
   }
 }
 
