@@ -1,1 +1,12 @@
-export {}
+export { buildProgram } from './program.ts'
+export { runCli } from './run-cli.ts'
+export { createProcessDeps, type CliDeps } from './deps.ts'
+export {
+  loadConfig,
+  type LoadedConfig,
+  type ResolvedConfig,
+  type SettingOrigin,
+} from './config/load-config.ts'
+export { tryBubblewrap, type TriedBubblewrap } from './doctor/try-bubblewrap.ts'
+export type { OpenStores, PartContext, RunningApi, RunningPart, StackParts } from './stack/parts.ts'
+export { startStack, type Stack, type StartStack } from './stack/start-stack.ts'

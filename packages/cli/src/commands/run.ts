@@ -1,0 +1,54 @@
+import { randomUUID } from 'node:crypto'
+import type { Command } from 'commander'
+import type { Cli } from '../cli.ts'
+import { examples } from '../examples.ts'
+import { runEnsemble } from '../run/run-ensemble.ts'
+import { addRunFlags, buildEnsembleSpec, type RunFlags } from '../spec/run-flags.ts'
+
+interface RunOptions extends RunFlags {
+  readonly maxSandboxes?: string
+  readonly idempotencyKey?: string
+}
+
+/** `tutti run`: an ensemble from start to summary. */
+export function addRun(program: Command, cli: Cli): void {
+  const command = program
+    .command('run [prompt]')
+    .description('run an ensemble of agents on a repository, follow it, and show what came out')
+  addRunFlags(command)
+    .option('--max-sandboxes <number>', 'how many agents work at the same time (default: one per core)')
+    .option('--idempotency-key <key>', 'the same key starts the ensemble only once')
+    .addHelpText(
+      'after',
+      `
+A prompt of "-" is read from standard input. Ctrl-C stops the ensemble with a checkpoint, a second Ctrl-C kills it.
+An --agent may end with its own words for the prompt: --agent 'SPEC ++ WORDS'.
+Exit codes: 0 done, 2 stopped, 3 failed, 7 budget or rate limit, 8 nothing to deliver, 9 not delivered, 64 wrong usage,
+69 server not reachable, 130 killed.
+${examples(
+  `tutti run "make the tests pass" --repo . --agents 3 --check "npm test" --agent 'command:claude -p {prompt}'`,
+  `tutti run "fix the typos" --repo ~/src/app --agent embedded:scripted --pr none -o json`,
+  `tutti run "speed up the parser" --repo . --agent 'command:codex exec {prompt}' --agent 'command:claude -p {prompt} ++ Measure first.'`,
+  'tutti run -f ensemble.yaml',
+)}`,
+    )
+    .action(
+      cli.action<[string | undefined], RunOptions>(
+        async (context, given, options) => {
+          const prompt = given === '-' ? await context.deps.readStdin() : given
+          const asked = buildEnsembleSpec(prompt, options, context.deps.cwd)
+          const flags =
+            options.maxSandboxes === undefined
+              ? {}
+              : { 'sandboxes.max': { value: options.maxSandboxes, flag: '--max-sandboxes' } as const }
+          return runEnsemble(context, {
+            asked,
+            config: context.config(flags),
+            flagsForServer: Object.keys(flags),
+            idempotencyKey: options.idempotencyKey ?? randomUUID(),
+          })
+        },
+        { signals: false },
+      ),
+    )
+}

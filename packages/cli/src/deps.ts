@@ -1,0 +1,64 @@
+import { readFileSync } from 'node:fs'
+import { systemClock, type Clock } from '@tutti/core'
+import type { Stream } from './output/output.ts'
+import type { StackParts } from './stack/parts.ts'
+
+/** Everything outside the program that its commands touch. */
+export interface CliDeps {
+  readonly stdout: Stream
+  readonly stderr: Stream
+  /** All of standard input as text. */
+  readStdin(): Promise<string>
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  readonly clock: Clock
+  /** Calls back for each signal until the returned function is called. */
+  onSignal(name: NodeJS.Signals, listener: () => void): () => void
+  /** Ends the process at once. */
+  exitNow(code: number): never
+  /** The exit code of the process when it ends by itself. */
+  setExitCode(code: number): void
+  /** Loaded only by commands that start servers. */
+  loadParts(): Promise<StackParts>
+}
+
+/** The real process. */
+export function createProcessDeps(loadParts: CliDeps['loadParts']): CliDeps {
+  return {
+    stdout: streamOf(process.stdout),
+    stderr: streamOf(process.stderr),
+    readStdin: async () => readFileSync(0, 'utf8'),
+    env: process.env,
+    cwd: process.cwd(),
+    clock: systemClock,
+    onSignal(name, listener) {
+      process.on(name, listener)
+      return () => process.off(name, listener)
+    },
+    exitNow: (code) => process.exit(code),
+    setExitCode(code) {
+      process.exitCode = code
+    },
+    loadParts,
+  }
+}
+
+function streamOf(stream: NodeJS.WriteStream): Stream {
+  // A reader that has enough (`tutti agent events … | head`) is no error.
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EPIPE') process.exit(0)
+    throw error
+  })
+  return {
+    write: (text) => void stream.write(text),
+    get isTTY() {
+      return stream.isTTY === true
+    },
+    get columns() {
+      return stream.columns ?? 80
+    },
+    get rows() {
+      return stream.rows ?? 24
+    },
+  }
+}

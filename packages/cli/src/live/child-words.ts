@@ -1,0 +1,44 @@
+import { type AgentStatus, type Reason } from '@tutti/core'
+import type { ParallelAgentWorkflowChild } from '@tutti/proto'
+import { agentStatusName, composerStatusName } from '../output/enum-name.ts'
+
+/** A child's state in one or two words, and how it should look. */
+export interface StateWord {
+  readonly word: string
+  readonly tone: 'wait' | 'work' | 'good' | 'bad' | 'calm'
+}
+
+export function stateOf(child: ParallelAgentWorkflowChild): StateWord {
+  const status: AgentStatus = agentStatusName(child.workflowStatus)
+  const reason = child.reason as Reason | ''
+  if (child.paused) return { word: 'paused', tone: 'calm' }
+  if (child.queuePosition !== undefined && child.queuePosition > 0) {
+    return { word: `queued #${child.queuePosition}`, tone: 'wait' }
+  }
+  switch (status) {
+    case 'RUNNING':
+      return composerStatusName(child.status) === 'CREATING'
+        ? { word: 'starting', tone: 'wait' }
+        : { word: 'working', tone: 'work' }
+    case 'IDLE':
+      if (reason === 'completed' || reason === '') return { word: 'done', tone: 'good' }
+      return reason === 'nothing_to_deliver'
+        ? { word: 'no change', tone: 'calm' }
+        : { word: words(reason), tone: 'bad' }
+    case 'ERROR':
+      return { word: reason === '' ? 'failed' : words(reason), tone: 'bad' }
+    case 'ARCHIVED':
+    case 'EXPIRED':
+      return { word: status.toLowerCase(), tone: 'calm' }
+    case 'UNSPECIFIED':
+      return { word: 'waiting', tone: 'wait' }
+  }
+}
+
+const words = (reason: string): string => reason.replaceAll('_', ' ')
+
+/** How a child's check went; empty when there was none yet. */
+export function checkWord(child: ParallelAgentWorkflowChild): string {
+  if (!child.check) return ''
+  return child.check.exitCode === 0 ? 'passed' : `failed (${child.check.exitCode})`
+}

@@ -1,0 +1,47 @@
+import type { ParallelAgentWorkflowStatusUpdate } from '@tutti/proto'
+import { phaseName } from '../output/enum-name.ts'
+import { safeLine } from '../output/terminal-text.ts'
+import { formatDuration } from '../values/duration.ts'
+import { checkWord, stateOf } from './child-words.ts'
+
+/**
+ * The live view of a pipe: for each update the lines that say what changed since the one before; none when nothing did. The
+ * time in front is since the start of the ensemble, as far as the updates know it.
+ */
+export function createPlainLines(now: () => number): (update: ParallelAgentWorkflowStatusUpdate) => string[] {
+  const seen = new Map<string, string>()
+  const isNew = (key: string, value: string): boolean => {
+    if (value === '' || seen.get(key) === value) return false
+    seen.set(key, value)
+    return true
+  }
+  return (update) => {
+    const lines: string[] = []
+    const startedAt = update.phases[0]?.startedAtMs
+    const time = startedAt === undefined ? '' : `${formatDuration(now() - Number(startedAt)).padStart(6)}  `
+    const say = (text: string) => lines.push(`${time}${text}`)
+
+    const phase = phaseName(update.phase)
+    const total = update.children.length
+    update.children.forEach((child, index) => {
+      const name = `agent ${index + 1}/${total}`
+      if (isNew(`id ${index}`, child.bcId))
+        say(`${name}  ${safeLine(child.bcId)}  ${safeLine(child.agent)}`.trimEnd())
+      const { word } = stateOf(child)
+      if (isNew(`state ${index}`, word)) {
+        const files = child.filesChanged > 0 ? `, ${countFiles(child.filesChanged)} changed` : ''
+        const headline = child.headline === '' ? '' : `: ${safeLine(child.headline)}`
+        say(`${name}  ${word}${files}${headline}`)
+      }
+      if (isNew(`check ${index}`, checkWord(child))) say(`${name}  check ${checkWord(child)}`)
+    })
+    if (isNew('phase', phase)) {
+      const reason = update.reason === '' ? '' : `  ${safeLine(update.reason)}`
+      const message = update.message === '' ? '' : `: ${safeLine(update.message)}`
+      say(`${phase}${reason}${message}`)
+    }
+    return lines
+  }
+}
+
+export const countFiles = (count: number): string => `${count} file${count === 1 ? '' : 's'}`

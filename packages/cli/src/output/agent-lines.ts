@@ -1,0 +1,70 @@
+import type { Agent, AgentExtensions, RepositorySource } from '@tutti/proto'
+import { formatDuration } from '../values/duration.ts'
+import { agentStatusName } from './enum-name.ts'
+import { table } from './table.ts'
+import { safeLine, safeText } from './terminal-text.ts'
+
+/** `IDLE`, `IDLE+paused`, `ERROR (timeout)`. */
+export function agentStatusText(workflowStatus: number, state: AgentExtensions | undefined): string {
+  const status = agentStatusName(workflowStatus)
+  const paused = state?.paused === true ? '+paused' : ''
+  const reason =
+    state !== undefined && state.reason !== '' && status === 'ERROR' ? ` (${safeLine(state.reason)})` : ''
+  const queued = state?.queuePosition === undefined ? '' : ` (queued #${state.queuePosition})`
+  return `${status}${paused}${reason}${queued}`
+}
+
+export const repositoryText = (source: RepositorySource | undefined): string =>
+  source?.location.value === undefined
+    ? ''
+    : safeLine(source.location.value) + (source.ref === '' ? '' : `@${safeLine(source.ref)}`)
+
+export const timestampMs = (time: { readonly seconds: bigint; readonly nanos: number } | undefined): number =>
+  time ? Number(time.seconds) * 1000 + Math.floor(time.nanos / 1e6) : 0
+
+/** `3m05s ago`; empty without a time. */
+export const ago = (ms: number, now: number): string => (ms === 0 ? '' : `${formatDuration(now - ms)} ago`)
+
+export function agentTable(agents: readonly Agent[], now: number): string[] {
+  return table([
+    ['ID', 'STATUS', 'TURNS', 'FILES', 'UPDATED', 'TITLE'],
+    ...agents.map((agent) => [
+      safeLine(agent.bcId),
+      agentStatusText(agent.workflowStatus, agent.state),
+      String(agent.completedTurns),
+      String(agent.filesChanged),
+      ago(timestampMs(agent.updatedAt), now),
+      safeLine(agent.title),
+    ]),
+  ])
+}
+
+/** Everything about one agent. */
+export function agentDetails(agent: Agent, now: number): string[] {
+  const { state } = agent
+  const rows: [string, string][] = [
+    ['id', safeLine(agent.bcId)],
+    ['title', safeLine(agent.title)],
+    ['status', agentStatusText(agent.workflowStatus, state)],
+    ['reason', safeLine(state?.reason ?? '')],
+    ['ensemble', safeLine(state?.ensembleId ?? '')],
+    ['repository', repositoryText(agent.repository)],
+    ['agent', safeLine(agent.agent?.spec ?? '')],
+    ['base', safeLine(agent.baseCommit)],
+    ['checkpoint', safeLine(state?.commit ?? '')],
+    ['files', String(agent.filesChanged)],
+    ['turns', `${agent.completedTurns} ended, ${state?.queuedTurns ?? 0} waiting`],
+    ['sandbox', state && state.incarnation > 0 ? `number ${state.incarnation}` : ''],
+    ['pull request', safeLine(agent.pullRequest?.url ?? '')],
+    ['created', ago(timestampMs(agent.createdAt), now)],
+    ['updated', ago(timestampMs(agent.updatedAt), now)],
+  ]
+  const lines = table(rows.filter(([, value]) => value !== ''))
+  if (state?.question) {
+    lines.push('', `It asks: ${safeText(state.question.text, { colors: false })}`)
+    for (const option of state.question.options) lines.push(`  - ${safeLine(option)}`)
+    lines.push(`Answer with: tutti agent answer ${safeLine(agent.bcId)} "…"`)
+  }
+  if (agent.summary !== '') lines.push('', safeText(agent.summary, { colors: false }))
+  return lines
+}

@@ -1,0 +1,23 @@
+import type { LoggedEvent } from '@tutti/client'
+import { eventLine } from './event-line.ts'
+import type { Output } from './output.ts'
+
+/**
+ * Events as lines for a person, or as `{"offset_key", "event"}`: one object per line with jsonl and when following, one array
+ * with json.
+ */
+export async function printEvents(
+  output: Output,
+  events: AsyncIterable<LoggedEvent>,
+  follow: boolean,
+): Promise<void> {
+  const all: object[] = []
+  for await (const { offsetKey, eventJson } of events) {
+    const event = JSON.parse(eventJson) as Record<string, unknown>
+    if (output.format === 'text') {
+      output.line(eventLine(event, output.stdout.isTTY ? output.stdout.columns : Infinity))
+    } else if (output.format === 'jsonl' || follow) output.jsonLine({ offset_key: offsetKey, event })
+    else all.push({ offset_key: offsetKey, event })
+  }
+  if (output.format === 'json' && !follow) output.json(all)
+}

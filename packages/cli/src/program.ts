@@ -1,0 +1,69 @@
+import { Command, Option } from 'commander'
+import { createCli } from './cli.ts'
+import { addAdmin } from './commands/admin.ts'
+import { addAgent } from './commands/agent.ts'
+import { addConfig } from './commands/config.ts'
+import { addDemo } from './commands/demo.ts'
+import { addDev } from './commands/dev.ts'
+import { addDoctor } from './commands/doctor.ts'
+import { addEnsemble } from './commands/ensemble.ts'
+import { addPr } from './commands/pr.ts'
+import { addRepo } from './commands/repo.ts'
+import { addRun } from './commands/run.ts'
+import { addServe } from './commands/serve.ts'
+import type { CliDeps } from './deps.ts'
+import { examples } from './examples.ts'
+
+/**
+ * The whole command tree. Nothing runs before `parseAsync`; usage errors are thrown as CommanderError, everything else that goes
+ * wrong as TuttiError.
+ */
+export function buildProgram(deps: CliDeps): Command {
+  const cli = createCli(deps)
+  const program = new Command('tutti')
+    .description('Ensembles of coding agents on Temporal: several agents on one task, one pull request.')
+    .version('0.1.0', '--version', 'print the version')
+    .helpOption('-h, --help', 'how to use it, with examples')
+    .option('--data-dir <folder>', 'where everything is kept (TUTTI_DATA_DIR)')
+    .option('--address <url>', 'a server elsewhere; its key is in TUTTI_API_KEY (TUTTI_ADDRESS)')
+    .addOption(
+      new Option('-o, --output <format>', 'data on stdout as')
+        .choices(['text', 'json', 'jsonl'])
+        .default('text'),
+    )
+    .option('--no-color', 'no colours (NO_COLOR)')
+    .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
+    .configureOutput({
+      writeOut: (text) => deps.stdout.write(text),
+      writeErr: (text) => deps.stderr.write(text),
+      outputError: (text, write) =>
+        write(`${text.replace(/^error: /, 'error[invalid_argument]: ')}next: tutti --help\n`),
+      getOutHelpWidth: () => Math.min(100, deps.stdout.columns),
+      getErrHelpWidth: () => Math.min(100, deps.stderr.columns),
+      getOutHasColors: () => deps.stdout.isTTY,
+      getErrHasColors: () => deps.stderr.isTTY,
+    })
+    .exitOverride()
+    .showSuggestionAfterError()
+    .addHelpText(
+      'after',
+      examples(
+        'tutti demo',
+        `tutti run "make the tests pass" --repo . --agents 3 --check "npm test" --agent 'command:claude -p {prompt}'`,
+        'tutti dev',
+        'tutti doctor',
+      ),
+    )
+  addRun(program, cli)
+  addDemo(program, cli)
+  addDev(program, cli)
+  addServe(program, cli)
+  addAgent(program, cli)
+  addEnsemble(program, cli)
+  addPr(program, cli)
+  addRepo(program, cli)
+  addConfig(program, cli)
+  addDoctor(program, cli)
+  addAdmin(program, cli)
+  return program
+}

@@ -1,0 +1,45 @@
+import { TuttiError, errorCodes, type ErrorCode } from '@tutti/core'
+import type { Palette } from './output/output.ts'
+import { safeText } from './output/terminal-text.ts'
+
+/** What to run next, per code; the command that failed knows better when its message says so. */
+const nextCommand: Record<ErrorCode, (command: string) => string> = {
+  invalid_argument: (command) => `tutti ${command} --help`,
+  unauthenticated: () => 'set TUTTI_API_KEY to a key of that server',
+  permission_denied: () => 'tutti doctor',
+  not_found: (command) => listOf(command),
+  already_exists: (command) => listOf(command),
+  failed_precondition: (command) => (command.startsWith('agent ') ? 'tutti agent get ID' : 'tutti doctor'),
+  aborted: () => 'the same command again',
+  out_of_range: (command) => `tutti ${command} without --from`,
+  resource_exhausted: () => 'tutti agent list',
+  deadline_exceeded: () => 'the same command again',
+  cancelled: (command) => `tutti ${command} --help`,
+  unavailable: () => 'tutti dev',
+  data_loss: () => 'tutti doctor',
+  internal: () => 'tutti doctor',
+}
+
+function listOf(command: string): string {
+  const noun = command.split(' ')[0] ?? ''
+  return ['agent', 'ensemble', 'pr', 'repo'].includes(noun) ? `tutti ${noun} list` : 'tutti repo list'
+}
+
+/**
+ * An error as a person reads it: `error[code]: message`, then what to run next. `command` is the command's path without the
+ * program's name.
+ */
+export function describeError(error: TuttiError, command: string, paint: Palette): string {
+  const message = safeText(error.message, { colors: false })
+  const field = typeof error.detail['field'] === 'string' ? error.detail['field'] : undefined
+  const where =
+    field !== undefined && !message.includes(field) ? ` (${safeText(field, { colors: false })})` : ''
+  return `${paint.red(`error[${error.code}]:`)} ${message}${where}\n${paint.dim('next:')} ${nextCommand[error.code](command)}`
+}
+
+/** The same for `-o json`: programs get the code and the details too. */
+export const errorObject = (error: TuttiError): object => ({
+  error: { code: error.code, message: error.message, detail: error.detail },
+})
+
+export const exitCodeOf = (error: TuttiError): number => errorCodes[error.code].exit

@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs'
+import {
+  create,
+  fromJson,
+  ScalarType,
+  type DescField,
+  type DescMessage,
+  type JsonValue,
+} from '@bufbuild/protobuf'
+import { TuttiError } from '@tutti/core'
+import { EnsembleSpecSchema, type EnsembleSpec } from '@tutti/proto'
+import { YAMLParseError, parse } from 'yaml'
+import { parseDuration } from '../values/duration.ts'
+import { parseSize } from '../values/size.ts'
+
+/** A spec from a file; `repository` is apart when the file gives it as a path or URL in one text. */
+export interface SpecFile {
+  readonly spec: EnsembleSpec
+  readonly repository?: string
+}
+
+/**
+ * Reads an ensemble file: the protobuf JSON of `tutti.v1.EnsembleSpec` as YAML. On top of protobuf JSON, people may write
+ * durations as `10m`, sizes as `2GiB`, enum values by their last word (`draft`), an agent as its spec alone, and the
+ * repository as a path or URL. Keys that the schema does not have are refused.
+ *
+ * @throws TuttiError `invalid_argument` that names the file and the place in it.
+ */
+export function readSpecFile(path: string): SpecFile {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new TuttiError(
+      'invalid_argument',
+      `${path} cannot be read: ${(error as NodeJS.ErrnoException).code}.`,
+      { path },
+      error,
+    )
+  }
+  return parseSpec(text, path)
+}
+
+/** As {@link readSpecFile} on the text itself. */
+export function parseSpec(text: string, path: string): SpecFile {
+  const value = parseYaml(text, path)
+  if (!isObject(value)) {
+    throw new TuttiError(
+      'invalid_argument',
+      `${path} must be a mapping, as in "prompt: …" and "repository: …".`,
+      { path },
+    )
+  }
+  const { repository, ...rest } = value
+  const inOneText = typeof repository === 'string'
+  const json = toJson(EnsembleSpecSchema, inOneText ? rest : value, path, '')
+  try {
+    const spec = fromJson(EnsembleSpecSchema, json, { ignoreUnknownFields: false })
+    return inOneText ? { spec, repository } : { spec }
+  } catch (error) {
+    throw new TuttiError('invalid_argument', `${path}: ${plain((error as Error).message)}`, { path }, error)
+  }
+}
+
+export const emptySpec = (): SpecFile => ({ spec: create(EnsembleSpecSchema) })
+
+function parseYaml(text: string, path: string): unknown {
+  try {
+    return parse(text, { maxAliasCount: 100, prettyErrors: true, strict: true, uniqueKeys: true })
+  } catch (error) {
+    const line = error instanceof YAMLParseError ? (error.linePos?.[0].line ?? 1) : 1
+    const [reason] = (error as Error).message.split('\n')
+    throw new TuttiError('invalid_argument', `${path}:${line}: ${reason}`, { path, line }, error)
+  }
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Rewrites what people may write into what protobuf JSON wants, along the schema. */
+function toJson(desc: DescMessage, value: Record<string, unknown>, path: string, at: string): JsonValue {
+  const result: Record<string, JsonValue> = {}
+  for (const [key, given] of Object.entries(value)) {
+    const field = desc.fields.find((candidate) => candidate.name === key || candidate.jsonName === key)
+    const where = at === '' ? key : `${at}.${key}`
+    if (!field) {
+      const known = desc.fields.map((candidate) => candidate.name).join(', ')
+      throw new TuttiError('invalid_argument', `${path}: ${where} is not a key. Known here: ${known}.`, {
+        path,
+        field: where,
+      })
+    }
+    if (given === null) continue
+    result[key] = fieldToJson(field, given, path, where)
+  }
+  return result
+}
+
+function fieldToJson(field: DescField, given: unknown, path: string, where: string): JsonValue {
+  if (field.fieldKind === 'list' && Array.isArray(given)) {
+    return given.map((item: unknown, index) => {
+      if (field.listKind !== 'message') return item as JsonValue
+      return messageToJson(field.message, item, path, `${where}[${index}]`)
+    })
+  }
+  if (field.fieldKind === 'message') return messageToJson(field.message, given, path, where)
+  if (field.fieldKind === 'enum' && typeof given === 'string') {
+    const wanted = given.toUpperCase()
+    const value = field.enum.values.find(({ name }) => name === wanted || name.endsWith(`_${wanted}`))
+    return value?.name ?? given
+  }
+  const isBytes =
+    field.fieldKind === 'scalar' && field.scalar === ScalarType.UINT64 && field.name.endsWith('_bytes')
+  if (isBytes && typeof given === 'string') return String(parseSize(given, `${path}: ${where}`))
+  return given as JsonValue
+}
+
+function messageToJson(desc: DescMessage, given: unknown, path: string, where: string): JsonValue {
+  if (desc.typeName === 'google.protobuf.Duration') {
+    if (typeof given === 'string') return `${parseDuration(given, `${path}: ${where}`) / 1000}s`
+    throw new TuttiError('invalid_argument', `${path}: ${where} must be a duration like 90s, 10m or 2h.`, {
+      path,
+      field: where,
+    })
+  }
+  if (desc.typeName === 'tutti.v1.AgentSpec' && typeof given === 'string') return { spec: given }
+  return isObject(given) ? toJson(desc, given, path, where) : (given as JsonValue)
+}
+
+/** The library's words without its type names. */
+const plain = (message: string): string =>
+  message.replace(/^cannot decode (message|field) tutti\.v1\.\w+\.?(\w*) from JSON: /, '$2 ')

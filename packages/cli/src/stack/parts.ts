@@ -1,0 +1,49 @@
+import type { ResolvedConfig } from '../config/load-config.ts'
+
+/** What every part of the stack is started with. */
+export interface PartContext {
+  readonly dataDir: string
+  readonly config: ResolvedConfig
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly temporal: {
+    readonly address: string
+    readonly namespace: string
+    readonly uiAddress?: string
+    readonly origin: string
+  }
+}
+
+/** Opened once per process and shared by its parts. */
+export interface OpenStores {
+  close(): Promise<void>
+}
+
+export interface RunningPart {
+  /** Ends it with a drain; resolves when nothing of it runs any more. */
+  stop(): Promise<void>
+  /** Ends at once everything that would outlive this process. Synchronous: the process exits next. */
+  kill?(): void
+  /** Rejects when the part fails by itself. */
+  readonly failed?: Promise<never>
+}
+
+export interface RunningApi extends RunningPart {
+  /** The data folder's local key and the file (0600) that it is in. */
+  readonly key: string
+  readonly keyFile: string
+}
+
+/** The parts that `dev`, `serve` and an embedded `run` put together. Made by the composition root. */
+export interface StackParts<S extends OpenStores = OpenStores> {
+  openStores(dataDir: string, config: ResolvedConfig): Promise<S>
+  startApi(
+    stores: S,
+    context: PartContext & {
+      readonly host: string
+      readonly port: number
+      readonly mode: 'embedded' | 'serve'
+    },
+  ): Promise<RunningApi>
+  /** `index` is the N of this process's lock `worker-N`, from 1. */
+  startWorker(stores: S, context: PartContext & { readonly index: number }): Promise<RunningPart>
+}

@@ -1,0 +1,151 @@
+import { TuttiError } from '@tutti/core'
+import type { LoadedConfig } from '../config/load-config.ts'
+import { openDataFolder, removeEndpoint, writeEndpoint } from './data-folder.ts'
+import { freePort, requirePort } from './free-port.ts'
+import { createLocks, isRefused, type HeldLock, type LockHolder, type LockKind, type Locks } from './locks.ts'
+import type { OpenStores, PartContext, RunningApi, RunningPart, StackParts } from './parts.ts'
+import { ensureTemporal, type TemporalServer } from './temporal-server.ts'
+
+export interface StartStack {
+  /** `dev`: everything in this process. */
+  readonly kind: LockKind
+  readonly config: LoadedConfig
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly parts: StackParts
+  readonly temporalPort?: number
+  readonly temporalUiPort?: number
+  /** Talk for a person. */
+  readonly log: (line: string) => void
+  readonly signal: AbortSignal
+}
+
+export interface Stack {
+  /** `http://127.0.0.1:PORT` and its key; absent for a worker. */
+  readonly api?: { readonly address: string; readonly key: string }
+  readonly dataDir: string
+  readonly role: string
+  readonly temporal: Pick<TemporalServer, 'address' | 'uiAddress' | 'namespace' | 'origin'>
+  /** Drains and ends all of it; idempotent. */
+  stop(): Promise<void>
+  /** Ends everything that would outlive this process, at once. Synchronous. */
+  kill(): void
+  /** Rejects when a part failed for good. */
+  readonly failed: Promise<never>
+}
+
+const host = '127.0.0.1'
+
+/**
+ * Starts a role on a data folder, or says who has it: lock → Temporal → stores → worker → api → endpoint.json. Whatever was
+ * started is ended again when a later step fails.
+ *
+ * @throws TuttiError `failed_precondition` (data folder of a newer version, port taken, no Temporal), `unavailable`, `cancelled`.
+ */
+export async function startStack(options: StartStack): Promise<Stack | { readonly holder: LockHolder }> {
+  const { config, env, parts, kind, signal, log } = options
+  const folder = openDataFolder(String(config.values['data.dir']))
+  const locks = createLocks(folder.path)
+  const lock = locks.acquire(kind)
+  if (isRefused(lock)) return lock
+
+  const undo: (() => Promise<void>)[] = []
+  const running: RunningPart[] = []
+  let temporal: TemporalServer | undefined
+  let stopping: Promise<void> | undefined
+  const stop = () => (stopping ??= unwind(undo, log))
+  try {
+    undo.push(() => endShared(locks, lock, temporal))
+    temporal = await ensureTemporal({
+      folder: folder.temporalDir,
+      retentionMs: Number(config.values['agent.retention']),
+      ...(options.temporalPort === undefined ? {} : { port: options.temporalPort }),
+      ...(options.temporalUiPort === undefined ? {} : { uiPort: options.temporalUiPort }),
+      ...{ locks, env, log, signal },
+    })
+    const stores = await parts.openStores(folder.path, config.values)
+    undo.push(() => stores.close())
+    const context: PartContext = {
+      dataDir: folder.path,
+      config: config.values,
+      env,
+      temporal: {
+        address: temporal.address,
+        namespace: temporal.namespace,
+        origin: temporal.origin,
+        ...(temporal.uiAddress === undefined ? {} : { uiAddress: temporal.uiAddress }),
+      },
+    }
+    const api = kind === 'worker' ? undefined : await startApi(options, stores, context)
+    if (api) {
+      running.push(api.part)
+      undo.push(() => api.part.stop())
+    }
+    signal.throwIfAborted()
+    if (kind !== 'api') {
+      const worker = await parts.startWorker(stores, { ...context, index: lock.index })
+      running.push(worker)
+      // The worker drains first, while its clients can still read what it does.
+      undo.push(() => worker.stop())
+    }
+    signal.throwIfAborted()
+    if (api) {
+      undo.push(async () => removeEndpoint(folder.path))
+      writeEndpoint(folder.path, {
+        address: api.address,
+        pid: process.pid,
+        startedAt: new Date().toISOString(),
+        keyFile: api.part.keyFile,
+      })
+    }
+    const server = temporal
+    const failed = Promise.race([server.failed, ...running.flatMap((part) => part.failed ?? [])])
+    failed.catch(() => {})
+    return {
+      ...(api ? { api: { address: api.address, key: api.part.key } } : {}),
+      dataDir: folder.path,
+      role: lock.role,
+      temporal: context.temporal,
+      stop,
+      failed,
+      kill() {
+        for (const part of running) part.kill?.()
+        if (kind === 'dev') server.kill()
+        removeEndpoint(folder.path)
+      },
+    }
+  } catch (error) {
+    await stop()
+    throw signal.aborted ? new TuttiError('cancelled', 'Starting was cancelled.', {}, error) : error
+  }
+}
+
+async function startApi(
+  { config, kind, parts }: StartStack,
+  stores: OpenStores,
+  context: PartContext,
+): Promise<{ readonly address: string; readonly part: RunningApi }> {
+  const wished = Number(config.values['server.port'])
+  const asked = config.origins['server.port'].origin !== 'default'
+  const port = asked ? await requirePort(wished, host) : await freePort(wished, host)
+  const part = await parts.startApi(stores, {
+    ...context,
+    host,
+    port,
+    mode: kind === 'dev' ? 'embedded' : 'serve',
+  })
+  return { address: `http://${host}:${port}`, part }
+}
+
+/** The Temporal server belongs to the data folder: the last process that leaves ends it, and nobody adopts one that ends. */
+async function endShared(locks: Locks, lock: HeldLock, temporal: TemporalServer | undefined): Promise<void> {
+  await locks.exclusively(async () => {
+    if (lock.releaseAndCheckLast()) await temporal?.stop()
+    else temporal?.release()
+  }, new AbortController().signal)
+}
+
+async function unwind(undo: (() => Promise<void>)[], log: (line: string) => void): Promise<void> {
+  const failures: unknown[] = []
+  for (const step of undo.toReversed()) await step().catch((error: unknown) => failures.push(error))
+  for (const failure of failures) log(`While stopping: ${TuttiError.from(failure).message}`)
+}

@@ -1,0 +1,70 @@
+import { arch, platform } from 'node:os'
+import { settings, type SettingName } from '@tutti/core'
+import { CheckStatus } from '@tutti/proto'
+import { describeLocalSandbox } from '@tutti/sandbox'
+import type { SystemInformation } from '@tutti/api'
+import { version } from '../version.ts'
+import { dataFormat } from './data-folder.ts'
+import type { PartContext } from './parts.ts'
+
+/** Names of settings whose values nobody is shown. */
+const secret: readonly SettingName[] = ['server.api_keys']
+
+/** What the server says of itself: which adapters run, what works here, and every setting. */
+export function createSystemInformation(
+  context: PartContext & { readonly mode: 'embedded' | 'serve' },
+): SystemInformation {
+  const { dataDir, config, temporal, mode } = context
+  const startedAt = BigInt(Math.floor(Date.now() / 1000))
+
+  const info = async () => ({
+    version,
+    nodeVersion: process.version,
+    platform: `${platform()}-${arch()}`,
+    dataDir,
+    dataFormat,
+    mode,
+    startedAt: { seconds: startedAt },
+    components: [
+      { name: 'temporal', adapter: 'cluster', address: temporal.address, origin: temporal.origin },
+      { name: 'event log', adapter: 'sqlite', address: `${dataDir}/tutti.db`, origin: 'default' },
+      { name: 'catalog', adapter: 'sqlite', address: `${dataDir}/tutti.db`, origin: 'default' },
+      { name: 'blob store', adapter: 'filesystem', address: `${dataDir}/blobs`, origin: 'default' },
+      { name: 'forge', adapter: 'local', address: '', origin: 'default' },
+      { name: 'sandbox', adapter: 'local', address: `${dataDir}/sandboxes`, origin: 'default' },
+    ],
+  })
+
+  return {
+    info,
+    async doctor() {
+      const sandbox = await describeLocalSandbox({ root: `${dataDir}/sandboxes` })
+      return {
+        checks: [
+          {
+            name: 'sandbox',
+            status: sandbox.bubblewrap.works ? CheckStatus.OK : CheckStatus.FAILED,
+            found: sandbox.bubblewrap.works
+              ? `bubblewrap ${sandbox.bubblewrap.version}; limits: ${sandbox.limiter}; disk: ${sandbox.disk}`
+              : sandbox.bubblewrap.problem,
+            origin: 'PATH',
+            fix: sandbox.bubblewrap.works ? '' : sandbox.bubblewrap.remedy,
+          },
+        ],
+        system: await info(),
+      }
+    },
+    async configuration() {
+      return {
+        values: (Object.keys(settings) as SettingName[]).map((name) => ({
+          name,
+          value: secret.includes(name) && config[name] !== '' ? '(set)' : String(config[name]),
+          unit: settings[name].unit,
+          defaultValue: String(settings[name].default),
+          environmentVariable: settings[name].env,
+          description: settings[name].why,
+        })),
+      }
+    },
+  }
+}

@@ -1,0 +1,154 @@
+import { TuttiError } from '@tutti/core'
+import { describeTemporal, findTemporalServer } from '@tutti/temporal-binary'
+import type { Locks } from './locks.ts'
+import { isSameProcess } from './process-identity.ts'
+import { isTemporalHealthy } from './temporal-health.ts'
+import {
+  endTemporalProcess,
+  findLiving,
+  killGroup,
+  startTemporalProcess,
+  temporalAddress,
+  temporalNamespace,
+  type TemporalRecord,
+} from './temporal-process.ts'
+
+export interface TemporalServer {
+  /** `host:port`. */
+  readonly address: string
+  readonly namespace: string
+  /** Absent for a cluster that is not ours. */
+  readonly uiAddress?: string
+  /** One line: what was taken and from where. */
+  readonly origin: string
+  /** Ends our server. Does nothing to a cluster that is not ours. */
+  stop(): Promise<void>
+  /** Leaves the server running for others and only stops watching it. */
+  release(): void
+  /** Ends our server at once. */
+  kill(): void
+  /** Rejects when our server ended and could not be started again where it was. */
+  readonly failed: Promise<never>
+}
+
+export interface EnsureTemporal {
+  readonly folder: string
+  readonly locks: Locks
+  readonly retentionMs: number
+  readonly port?: number
+  readonly uiPort?: number
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly log: (line: string) => void
+  readonly signal: AbortSignal
+}
+
+const watchMs = 250
+
+/**
+ * The Temporal server of a data folder: the cluster that TEMPORAL_ADDRESS names, else our own. One that an earlier, killed
+ * process left running is adopted when it answers and ended when it does not. Ours is watched: when it dies it is started
+ * again on the same port and database.
+ *
+ * @throws TuttiError `failed_precondition` when there is no Temporal program to be had; `unavailable` when it does not start.
+ */
+export async function ensureTemporal(options: EnsureTemporal): Promise<TemporalServer> {
+  const { env, log, signal } = options
+  const found = await findTemporalServer({ env: { ...env }, log, signal })
+  if (found.kind === 'missing') throw new TuttiError('failed_precondition', found.message)
+  if (found.kind === 'address') {
+    return foreignServer(found.address, env['TEMPORAL_NAMESPACE'] || 'default', describeTemporal(found))
+  }
+  const ended = new AbortController()
+  const startOrAdopt = (wished: { port?: number; uiPort?: number }) =>
+    options.locks.exclusively(
+      () => adoptOrStart(options, found.path, wished, AbortSignal.any([signal, ended.signal])),
+      AbortSignal.any([signal, ended.signal]),
+    )
+  let record = await startOrAdopt(options)
+  const address = temporalAddress(record)
+
+  let restarting: Promise<void> | undefined
+  const { promise: failed, reject } = Promise.withResolvers<never>()
+  failed.catch(() => {})
+  const restart = async () => {
+    log('The Temporal server ended; starting it again.')
+    try {
+      const next = await startOrAdopt({ port: record.port, uiPort: record.uiPort })
+      record = next
+      if (temporalAddress(next) !== address) {
+        reject(
+          new TuttiError(
+            'unavailable',
+            `The Temporal server could not return to ${address}: the port was taken.`,
+          ),
+        )
+      }
+    } catch (error) {
+      if (!ended.signal.aborted) reject(error)
+    } finally {
+      restarting = undefined
+    }
+  }
+  const watch = setInterval(() => {
+    if (restarting || isSameProcess(record.pid, record.start)) return
+    restarting = restart()
+  }, watchMs)
+  watch.unref()
+
+  const release = () => {
+    clearInterval(watch)
+    ended.abort()
+  }
+  return {
+    address,
+    namespace: temporalNamespace,
+    uiAddress: `http://127.0.0.1:${record.uiPort}`,
+    origin: describeTemporal(found),
+    failed,
+    release,
+    async stop() {
+      release()
+      await restarting
+      await endTemporalProcess(options.folder, record)
+    },
+    kill() {
+      release()
+      if (isSameProcess(record.pid, record.start)) killGroup(record.pid, 'SIGKILL')
+    },
+  }
+}
+
+async function adoptOrStart(
+  options: EnsureTemporal,
+  binary: string,
+  wished: { port?: number; uiPort?: number },
+  signal: AbortSignal,
+): Promise<TemporalRecord> {
+  const { folder, env, retentionMs, log } = options
+  const living = findLiving(folder)
+  if (living) {
+    // One that another process has just started gets the time to come up.
+    for (let tries = 0; tries < 3; tries += 1) {
+      if (await isTemporalHealthy(temporalAddress(living), temporalNamespace)) return living
+    }
+    log(`Ending a Temporal server that does not answer (pid ${living.pid}).`)
+    await endTemporalProcess(folder, living)
+  }
+  return startTemporalProcess({
+    ...(wished.port === undefined ? {} : { port: wished.port }),
+    ...(wished.uiPort === undefined ? {} : { uiPort: wished.uiPort }),
+    ...{ binary, folder, env, retentionMs, signal },
+  })
+}
+
+function foreignServer(address: string, namespace: string, origin: string): TemporalServer {
+  return {
+    address,
+    namespace,
+    origin,
+    failed: new Promise<never>(() => {}),
+    stop: async () => {},
+    release: () => {},
+    kill: () => {},
+  }
+}

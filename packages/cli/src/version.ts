@@ -1,0 +1,2 @@
+/** The version of this checkout. */
+export const version = '0.1.0'
