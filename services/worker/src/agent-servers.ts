@@ -1,20 +1,47 @@
 import { join } from 'node:path'
 import type { AgentServers } from '@tutti/activities'
-import { agentServerMounts, buildAgentServer, startAgentServer } from '@tutti/agent-server'
+import { agentServerMounts, buildAgentServer, openEgress, startAgentServer } from '@tutti/agent-server'
 
-/** Agent servers from the bundle that is made, once for each state of the sources, in `cacheDir`. */
+/**
+ * Agent servers from the bundle that is made, once for each state of the sources, in `cacheDir`. A policy with allowed hosts gets
+ * an egress proxy of its own, which lives as long as the server.
+ */
 export async function createAgentServers(options: {
   readonly cacheDir: string
   readonly stopGraceMs: number
 }): Promise<AgentServers> {
   const serverPath = await buildAgentServer(join(options.cacheDir, 'agent-server'))
   return {
-    async prepare({ mirrorPath }) {
+    async prepare({ mirrorPath, policy, onDenied }) {
+      const egress =
+        policy.allowHosts.length > 0 && !policy.allowNetwork
+          ? await openEgress({
+              allowHosts: policy.allowHosts,
+              onDenied: ({ host, port, reason }) => onDenied(`${host}:${port} (${reason})`),
+            })
+          : undefined
+      const discard = async () => egress?.close()
       return {
-        readOnly: agentServerMounts({ serverPath, mirrorObjects: join(mirrorPath, 'objects') }),
-        start: (sandbox, signal) =>
-          startAgentServer({ sandbox, serverPath, stopGraceMs: options.stopGraceMs }, signal),
-        discard: async () => undefined,
+        readOnly: agentServerMounts({
+          serverPath,
+          mirrorObjects: join(mirrorPath, 'objects'),
+          ...(egress && { egressFolder: egress.folder }),
+        }),
+        async start(sandbox, signal) {
+          const { stopGraceMs } = options
+          const server = await startAgentServer(
+            { sandbox, serverPath, stopGraceMs, egress: egress !== undefined },
+            signal,
+          )
+          return {
+            ...server,
+            async close() {
+              await server.close()
+              await discard()
+            },
+          }
+        },
+        discard,
       }
     },
   }

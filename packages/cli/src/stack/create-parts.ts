@@ -1,10 +1,138 @@
-import { TuttiError } from '@tutti/core'
+import { createHash } from 'node:crypto'
+import { availableParallelism, hostname, userInfo } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import {
+  createApiServer,
+  createLogger,
+  createMetrics,
+  createTemporalGateway,
+  ensureLocalKey,
+  localKeyFile,
+  type ApiConfig,
+} from '@tutti/api'
+import { createFilesystemBlobStore, type BlobStore } from '@tutti/blob-store'
+import { noCrashPoints, parseCrashOrder, systemClock, TuttiError, type CrashPoint } from '@tutti/core'
+import { createLocalForge, type Forge } from '@tutti/forge'
+import { createMirrors, type Mirrors } from '@tutti/git'
+import { createCrashPoints, createSqliteStore, type SqliteStore } from '@tutti/store'
+import { startWorker } from '@tutti/worker'
+import { Client, Connection } from '@temporalio/client'
+import type { ResolvedConfig } from '../config/load-config.ts'
 import type { StackParts } from './parts.ts'
+import { createSystemInformation } from './system-information.ts'
 
-/** The composition root: every adapter is chosen here and nowhere else. */
-export function createParts(): StackParts {
+/** What the parts of one process share. */
+interface Stores {
+  readonly store: SqliteStore
+  readonly blobs: BlobStore
+  readonly mirrors: Mirrors
+  readonly forge: Forge
+  readonly crashPoint: CrashPoint
+  close(): Promise<void>
+}
+
+type Env = Readonly<Record<string, string | undefined>>
+
+/** Bundles depend on the sources alone, so all data folders share them. */
+const cacheDir = fileURLToPath(new URL('../../../../node_modules/.cache/tutti', import.meta.url))
+
+/** The embedded stack (design §10): SQLite, filesystem blobs, local forge, Temporal's development server. */
+export function createParts(env: Env = process.env): StackParts<Stores> {
+  return {
+    openStores: (dataDir) => openStores(dataDir, env),
+    startApi,
+    startWorker: (
+      { store, blobs, mirrors, forge, crashPoint },
+      { dataDir, config, index, temporal, env: agentEnv },
+    ) =>
+      startWorker({
+        temporal,
+        stores: { ...store, blobs, mirrors, forge },
+        host: hostName(dataDir, index),
+        sandboxRoot: join(dataDir, 'sandboxes'),
+        cacheDir,
+        config: workerConfig(config),
+        env: agentEnv,
+        clock: systemClock,
+        crashPoint,
+        log: createLogger({ level: String(config['log.level']), destination: process.stderr }),
+      }),
+  }
+}
+
+async function openStores(dataDir: string, env: Env): Promise<Stores> {
+  const crashPoint = crashPointOf(env, dataDir)
+  const store = await createSqliteStore({ path: join(dataDir, 'tutti.db'), wakeDir: dataDir, crashPoint })
+  const blobs = createFilesystemBlobStore({ root: join(dataDir, 'blobs'), crashPoint })
+  const mirrors = createMirrors({ root: join(dataDir, 'mirrors') })
+  const { catalog } = store
+  const forge = createLocalForge({
+    catalog: catalog.pullRequests,
+    mirrors,
+    clock: systemClock,
+    urlBase: 'tutti://local',
+    locate: async (owner, repository, signal) =>
+      repository.includes(':')
+        ? repository
+        : (await catalog.repositories.get(owner, repository, signal)).location,
+  })
+  return { store, blobs, mirrors, forge, crashPoint, close: () => store.close() }
+}
+
+function crashPointOf(env: Env, dataDir: string): CrashPoint {
+  const text = env['TUTTI_CRASH_AT'] ?? ''
+  if (text === '') return noCrashPoints
+  const order = parseCrashOrder(text)
+  if (order) return createCrashPoints({ order, stampDir: join(dataDir, 'crashed') })
   throw new TuttiError(
-    'failed_precondition',
-    'This build has no server parts; use --address to reach a server elsewhere.',
+    'invalid_argument',
+    `TUTTI_CRASH_AT is ${JSON.stringify(text)}. Write NAME:before or NAME:after, with a name of "tutti admin crash-points".`,
+    { field: 'TUTTI_CRASH_AT' },
   )
+}
+
+const startApi: StackParts<Stores>['startApi'] = async ({ store, blobs, mirrors, crashPoint }, context) => {
+  const { dataDir, config, temporal } = context
+  const connection = await Connection.connect({ address: temporal.address })
+  const key = await ensureLocalKey(dataDir)
+  const server = createApiServer({
+    eventLog: store.eventLog,
+    catalog: store.catalog,
+    blobs,
+    mirrors,
+    temporal: createTemporalGateway({ client: new Client({ connection, namespace: temporal.namespace }) }),
+    system: createSystemInformation(context),
+    clock: systemClock,
+    config: config as ApiConfig,
+    crashPoint,
+    log: createLogger({ level: String(config['log.level']), destination: process.stderr }),
+    metrics: createMetrics({ agents: store.catalog.agents }),
+    localKey: key,
+  })
+  await server.listen({ host: context.host, port: context.port })
+  return {
+    key,
+    keyFile: join(dataDir, localKeyFile),
+    async stop() {
+      await server.close()
+      await connection.close()
+    },
+  }
+}
+
+/** Stable over restarts, different for each data folder and worker process: the host's task queue is named after it. */
+function hostName(dataDir: string, index: number): string {
+  const digest = createHash('sha256').update(`${userInfo().uid} ${dataDir}`).digest('hex').slice(0, 8)
+  return `${hostname()}-${digest}-${index}`
+}
+
+function workerConfig(config: ResolvedConfig): Parameters<typeof startWorker>[0]['config'] {
+  const max = config['sandboxes.max']
+  return {
+    'sandboxes.max': max === 'cores' ? Math.max(2, availableParallelism()) : Number(max),
+    'turn.capture_interval': Number(config['turn.capture_interval']),
+    'stop.grace': Number(config['stop.grace']),
+    'turn.heartbeat_timeout': Number(config['turn.heartbeat_timeout']),
+  }
 }
