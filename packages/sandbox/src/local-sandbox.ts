@@ -9,7 +9,7 @@ import { sandboxProcesses } from './end-processes.ts'
 import { getHostFile, hostPath, putHostFile } from './host-files.ts'
 import { launchArgv } from './launch-argv.ts'
 import type { Exec, ExecRequest, Sandbox, SandboxSpec } from './port.ts'
-import { processStat, signalProcess } from './processes.ts'
+import { isSameProcess, processStat, signalProcess } from './processes.ts'
 import type { ResourceGroup } from './resource-group.ts'
 import { mountedLimitHit, type SandboxDisk } from './sandbox-disk.ts'
 import { writeState, type SandboxState } from './sandbox-state.ts'
@@ -51,7 +51,11 @@ export function createLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
     processes: () => (started ? sandboxProcesses(state) : []),
     onLimit(name, kill) {
       limit ??= name
-      if (kill) for (const pid of sandboxProcesses(state)) signalProcess(pid, 'SIGKILL')
+      if (!kill) return
+      // The namespace dies with its first process, all at once; whatever else there is, one by one.
+      if (state.init && isSameProcess(state.init.pid, state.init.start))
+        signalProcess(state.init.pid, 'SIGKILL')
+      for (const pid of sandboxProcesses(state)) signalProcess(pid, 'SIGKILL')
     },
   })
   const paths = bubblewrap
