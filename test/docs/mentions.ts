@@ -9,7 +9,8 @@ export type Mentions = {
 }
 
 const SHELL_BLOCKS = new Set(['', 'sh', 'bash', 'shell', 'console'])
-const COMMAND = /^(?:npx )?(?:tutti|pnpm|npm)(?: |$)/
+/** `tutti = 1000` is a number of a field, no command. */
+const COMMAND = /^(?:npx )?(?:tutti|pnpm|npm)(?: (?!=)|$)/
 const PATH = /^\.?[\w@.-]+(?:\/[\w@.*-]+)*\/?$/
 const FILE = /\.(?:md|ts|mts|mjs|proto|json|yaml)$/
 /** A name that stands for many. */

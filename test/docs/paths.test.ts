@@ -19,7 +19,7 @@ const NPM_OWN = ['install', 'ci', 'ping', 'config', 'view', 'exec']
 
 describe('the reader of documents', () => {
   const text =
-    'See [the tree](docs/api.md#tree), `packages/core/` and `agent/{bcId}`.\n\n```sh\n$ npm test && pnpm lint # both\ntutti run "x" \\\n  --repo .\n```\n\nThen `tutti doctor`.'
+    'See [the tree](docs/api.md#tree), `packages/core/` and `agent/{bcId}`.\n\n```sh\n$ npm test && pnpm lint # both\ntutti run "x" \\\n  --repo .\n```\n\nThen `tutti doctor`; field `tutti = 1000`.'
 
   test('finds links, paths and commands', () => {
     expect(findMentions(text)).toEqual({
@@ -77,10 +77,10 @@ const programPath = join(root, 'packages', 'cli', 'src', 'program.ts')
 // The check begins to exist together with the command tree.
 if (existsSync(programPath)) {
   describe('tutti commands', async () => {
-    const { buildProgram }: { buildProgram: () => CommandTree } = await import(
+    const { buildProgram }: { buildProgram: (deps: object) => CommandTree } = await import(
       pathToFileURL(programPath).href
     )
-    const program = buildProgram()
+    const program = buildProgram({ stdout: process.stdout, stderr: process.stderr })
     test.each(documents)('%s names only commands and options that exist', (document) => {
       const { commands } = findMentions(readFileSync(join(root, document), 'utf8'))
       const faults = commands
