@@ -21,3 +21,5 @@ export {
   type TuttiStack,
   type TuttiStackOptions,
 } from './tutti-stack.ts'
+export { createRecordingTemporal, type RecordingTemporal } from './recording-temporal.ts'
+export { startTestApi, type TestApi } from './test-api.ts'
