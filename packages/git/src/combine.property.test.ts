@@ -111,7 +111,7 @@ test('any attempts combine: repeatable, valid, every conflict listed with two ve
           /^(?:>{7}|\|{7})/m,
         )
     }),
-    { numRuns: 25 },
+    { numRuns: 15 },
   )
 }, 120_000)
 
@@ -133,7 +133,7 @@ test('edits that do not touch each other give the same tree in every order', asy
         expect(userGit(mirror.path, 'show', `${forward.commit}:${name}`).split('\n')).toContain(`by ${index}`)
       }
     }),
-    { numRuns: 12 },
+    { numRuns: 8 },
   )
 }, 120_000)
 

@@ -53,5 +53,4 @@ test('5,000 files: mirror, checkpoint, combine, diff and push each stay well und
   expect(times['commit all']).toBeLessThan(10_000)
   for (const name of ['open', 'checkpoint', 'diff', 'count']) expect(times[name]).toBeLessThan(3000)
   expect(times['combine 8']).toBeLessThan(6000)
-  console.info(JSON.stringify(times))
 }, 60_000)
