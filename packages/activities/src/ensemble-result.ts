@@ -30,7 +30,8 @@ export async function makeEnsembleResult(
   const commit = input.result?.finalCommit
   const check = events.findLast((event) => event.type === 'verified' && event.commit === commit)
   const conflicts = await loadConflicts(deps.blobs, input.result?.reportBlobId, signal)
-  const included = input.result?.included ?? []
+  const groups = await equalGroups(deps, configs, input, attempts, signal)
+  const included = creditAll(input.result?.included ?? [], groups)
   const delivered = delivery?.outcome === 'delivered' ? delivery : undefined
   return {
     ensemble_id: ensembleId,
@@ -64,7 +65,7 @@ export async function makeEnsembleResult(
         base,
         versions: versions.map(({ bcId, text }) => ({ bc_id: bcId, text })),
       })),
-      equal_groups: await equalGroups(deps, configs, input, attempts, signal),
+      equal_groups: groups,
       failures: attempts
         .filter((attempt) => isLeftOut(attempt, included))
         .map((attempt) => failureOf(attempt)),
@@ -73,6 +74,11 @@ export async function makeEnsembleResult(
     timings,
   }
 }
+
+/** Whoever made the same tree as an attempt in the result is in it too (ENS-06). */
+const creditAll = (included: readonly AgentId[], groups: readonly (readonly AgentId[])[]): AgentId[] => [
+  ...new Set([...included, ...groups.filter((group) => group.some((id) => included.includes(id))).flat()]),
+]
 
 const inOrder = (row: EnsembleRow, attempts: readonly Attempt[]): Attempt[] =>
   row.childIds.flatMap((bcId) => attempts.filter((attempt) => attempt.bcId === bcId))

@@ -1,4 +1,4 @@
-import { TuttiError, errorCodes, type ErrorCode } from '@tutti/core'
+import { errorCodes, type ErrorCode, type TuttiError } from '@tutti/core'
 import type { Palette } from './output/output.ts'
 import { safeText } from './output/terminal-text.ts'
 

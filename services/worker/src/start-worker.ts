@@ -28,6 +28,7 @@ import { createAgentServers } from './agent-servers.ts'
 import { bundleWorkflows } from './bundle-workflows.ts'
 import { startReaper } from './reaper.ts'
 import { checkSearchAttributes } from './search-attributes.ts'
+import { logTemporal } from './temporal-log.ts'
 import type { WorkerConfig } from './worker-config.ts'
 
 export interface WorkerOptions {
@@ -70,6 +71,7 @@ const sharedActivities = 400
  */
 export async function startWorker(options: WorkerOptions): Promise<RunningWorker> {
   const { temporal, stores, host, config, clock, log } = options
+  logTemporal(log)
   const [native, connection, workflowBundlePath] = await Promise.all([
     NativeConnection.connect({ address: temporal.address }),
     Connection.connect({ address: temporal.address }),

@@ -56,7 +56,7 @@ export async function runEnsemble(context: CliContext, options: RunEnsemble): Pr
       config: options.config,
       env: deps.env,
       clock: deps.clock,
-      loadParts: deps.loadParts,
+      loadParts: () => deps.loadParts(),
       log: (line) => output.say(line),
       signal: starting.signal,
     })
@@ -71,9 +71,10 @@ export async function runEnsemble(context: CliContext, options: RunEnsemble): Pr
     if (starting.signal.aborted) requestStop(session, ensembleId)
     const ui = session.stack()?.temporal.uiAddress
     output.say(`${ensembleId}${ui === undefined ? '' : `  Temporal UI ${temporalUi(ui, ensembleId)}`}`)
-    await Promise.race([
+    const server = session
+    const last = await Promise.race([
       showEnsemble(context, {
-        source: session.client,
+        source: () => server.client(),
         ensembleId,
         signal: following.signal,
         to: 'stderr',
@@ -81,7 +82,7 @@ export async function runEnsemble(context: CliContext, options: RunEnsemble): Pr
       }),
       session.failed,
     ])
-    return await printResult(context, options, session, ensembleId)
+    return await printResult(context, options, session, ensembleId, last?.phases ?? [])
   } finally {
     following.abort()
     await session?.close()
@@ -114,11 +115,14 @@ async function printResult(
   { next }: RunEnsemble,
   session: ServerSession,
   ensembleId: string,
+  phases: Ensemble['phases'],
 ): Promise<number> {
   const client = await session.client()
   const { ensemble } = await client.ensembles.getEnsemble({ ensembleId })
   if (!ensemble)
     throw new TuttiError('not_found', `The ensemble ${ensembleId} is gone.`, { ensemble_id: ensembleId })
+  // The catalog does not keep the times; the stream has them.
+  if (ensemble.phases.length === 0) ensemble.phases = phases
   if (output.format !== 'text') {
     const result = ensembleResult(ensemble)
     if (output.format === 'json') output.json(result)

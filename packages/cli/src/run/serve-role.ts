@@ -58,6 +58,7 @@ export async function serveRole(context: CliContext, kind: LockKind, options: Se
     const temporalUiPort = port(options.uiPort, '--ui-port')
     const started = await startStack({
       kind,
+      logTo: 'stderr',
       config,
       env: deps.env,
       parts: await deps.loadParts(),

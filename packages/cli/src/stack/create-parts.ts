@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
 import { availableParallelism, hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -19,7 +20,7 @@ import { createCrashPoints, createSqliteStore, type SqliteStore } from '@tutti/s
 import { startWorker } from '@tutti/worker'
 import { Client, Connection } from '@temporalio/client'
 import type { ResolvedConfig } from '../config/load-config.ts'
-import type { StackParts } from './parts.ts'
+import type { PartContext, StackParts } from './parts.ts'
 import { createSystemInformation } from './system-information.ts'
 
 /** What the parts of one process share. */
@@ -42,21 +43,18 @@ export function createParts(env: Env = process.env): StackParts<Stores> {
   return {
     openStores: (dataDir) => openStores(dataDir, env),
     startApi,
-    startWorker: (
-      { store, blobs, mirrors, forge, crashPoint },
-      { dataDir, config, index, temporal, env: agentEnv },
-    ) =>
+    startWorker: ({ store, blobs, mirrors, forge, crashPoint }, context) =>
       startWorker({
-        temporal,
+        temporal: context.temporal,
         stores: { ...store, blobs, mirrors, forge },
-        host: hostName(dataDir, index),
-        sandboxRoot: join(dataDir, 'sandboxes'),
+        host: hostName(context.dataDir, context.index),
+        sandboxRoot: join(context.dataDir, 'sandboxes'),
         cacheDir,
-        config: workerConfig(config),
-        env: agentEnv,
+        config: workerConfig(context.config),
+        env: context.env,
         clock: systemClock,
         crashPoint,
-        log: createLogger({ level: String(config['log.level']), destination: process.stderr }),
+        log: serverLog(context),
       }),
   }
 }
@@ -106,7 +104,7 @@ const startApi: StackParts<Stores>['startApi'] = async ({ store, blobs, mirrors,
     clock: systemClock,
     config: config as ApiConfig,
     crashPoint,
-    log: createLogger({ level: String(config['log.level']), destination: process.stderr }),
+    log: serverLog(context),
     metrics: createMetrics({ agents: store.catalog.agents }),
     localKey: key,
   })
@@ -119,6 +117,15 @@ const startApi: StackParts<Stores>['startApi'] = async ({ store, blobs, mirrors,
       await connection.close()
     },
   }
+}
+
+/** JSON lines: on stderr, or in `server.log` of the data folder. */
+function serverLog({ logTo, dataDir, config }: PartContext): ReturnType<typeof createLogger> {
+  const destination =
+    logTo === 'stderr'
+      ? process.stderr
+      : createWriteStream(join(dataDir, 'server.log'), { flags: 'a', mode: 0o600 })
+  return createLogger({ level: String(config['log.level']), destination })
 }
 
 /** Stable over restarts, different for each data folder and worker process: the host's task queue is named after it. */

@@ -54,8 +54,12 @@ export async function openSession(options: OpenSession): Promise<ServerSession> 
       }
       const started = await startStack({
         kind: 'dev',
+        logTo: 'file',
         parts: await options.loadParts(),
-        ...{ config, env: options.env, log, signal },
+        config,
+        env: options.env,
+        log,
+        signal,
       })
       if (!('holder' in started)) {
         own = started

@@ -2,6 +2,8 @@ import type { ResolvedConfig } from '../config/load-config.ts'
 
 /** What every part of the stack is started with. */
 export interface PartContext {
+  /** Where the server's own log goes: a `serve` or `dev` of its own says it, inside `run` it would be in the way. */
+  readonly logTo: 'stderr' | 'file'
   readonly dataDir: string
   readonly config: ResolvedConfig
   readonly env: Readonly<Record<string, string | undefined>>

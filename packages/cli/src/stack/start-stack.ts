@@ -6,7 +6,7 @@ import { createLocks, isRefused, type HeldLock, type LockHolder, type LockKind, 
 import type { OpenStores, PartContext, RunningApi, RunningPart, StackParts } from './parts.ts'
 import { ensureTemporal, type TemporalServer } from './temporal-server.ts'
 
-export interface StartStack {
+export interface StartStack extends Pick<PartContext, 'logTo'> {
   /** `dev`: everything in this process. */
   readonly kind: LockKind
   readonly config: LoadedConfig
@@ -60,12 +60,16 @@ export async function startStack(options: StartStack): Promise<Stack | { readonl
       retentionMs: Number(config.values['agent.retention']),
       ...(options.temporalPort === undefined ? {} : { port: options.temporalPort }),
       ...(options.temporalUiPort === undefined ? {} : { uiPort: options.temporalUiPort }),
-      ...{ locks, env, log, signal },
+      locks,
+      env,
+      log,
+      signal,
     })
     const stores = await parts.openStores(folder.path, config.values)
     undo.push(() => stores.close())
     const context: PartContext = {
       dataDir: folder.path,
+      logTo: options.logTo,
       config: config.values,
       env,
       temporal: {

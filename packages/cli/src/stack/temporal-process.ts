@@ -95,29 +95,22 @@ export async function startTemporalProcess(options: StartTemporal): Promise<Temp
   const port = await freePort(options.port ?? last?.port ?? 7233, host)
   const uiPort = await freePort(options.uiPort ?? last?.uiPort ?? 8233, host)
   const log = openSync(logFile(folder), 'w', 0o600)
-  const child = spawn(
-    binary,
-    [
-      ...['server', 'start-dev', '--ip', host, '--port', String(port), '--ui-port', String(uiPort)],
-      ...[
-        '--db-filename',
-        databaseFile(folder),
-        '--log-level',
-        'error',
-        '--output',
-        'none',
-        '--ui-disable-news-fetch',
-      ],
-      ...['--dynamic-config-value', 'history.transferProcessorMaxPollRPS=1000'],
-      ...['--sqlite-pragma', 'journal_mode=WAL', '--sqlite-pragma', 'synchronous=FULL'],
-      ...searchAttributes.flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
-    ],
-    {
-      detached: true,
-      stdio: ['ignore', log, log],
-      env: { PATH: env['PATH'], HOME: env['HOME'], TMPDIR: env['TMPDIR'] },
-    },
-  )
+  const flags = Object.entries({
+    '--ip': host,
+    '--port': port,
+    '--ui-port': uiPort,
+    '--db-filename': databaseFile(folder),
+    '--log-level': 'error',
+    '--output': 'none',
+    '--dynamic-config-value': 'history.transferProcessorMaxPollRPS=1000',
+    '--sqlite-pragma': ['journal_mode=WAL', 'synchronous=FULL'],
+    '--search-attribute': searchAttributes.map((name) => `${name}=Keyword`),
+  }).flatMap(([flag, values]) => [values].flat().flatMap((value) => [flag, String(value)]))
+  const child = spawn(binary, ['server', 'start-dev', '--ui-disable-news-fetch', ...flags], {
+    detached: true,
+    stdio: ['ignore', log, log],
+    env: { PATH: env['PATH'], HOME: env['HOME'], TMPDIR: env['TMPDIR'] },
+  })
   closeSync(log)
   const failure = new Promise<Error>((resolve) => {
     child.once('error', resolve)

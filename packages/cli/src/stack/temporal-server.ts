@@ -137,7 +137,11 @@ async function adoptOrStart(
   return startTemporalProcess({
     ...(wished.port === undefined ? {} : { port: wished.port }),
     ...(wished.uiPort === undefined ? {} : { uiPort: wished.uiPort }),
-    ...{ binary, folder, env, retentionMs, signal },
+    binary,
+    folder,
+    env,
+    retentionMs,
+    signal,
   })
 }
 

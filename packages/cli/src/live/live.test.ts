@@ -1,0 +1,103 @@
+import { create } from '@bufbuild/protobuf'
+import pc from 'picocolors'
+import stringWidth from 'string-width'
+import { ParallelAgentWorkflowStatusUpdateSchema } from '@tutti/proto'
+import { describe, expect, test } from 'vitest'
+import { createPlainLines } from './plain-lines.ts'
+import { renderTable } from './table-view.ts'
+
+const ids = ['bc-01920000-0000-7000-8000-000000000001', 'bc-01920000-0000-7000-8000-000000000002']
+const start = 1_000_000
+
+type Child = NonNullable<Parameters<typeof update>[2]>[number]
+
+function update(phase: number, reason = '', children: readonly { [key: string]: unknown }[] = [{}, {}]) {
+  return create(ParallelAgentWorkflowStatusUpdateSchema, {
+    ensembleId: 'en-1',
+    phase,
+    reason,
+    phases: [{ phase: 1, startedAtMs: BigInt(start) }],
+    children: children.map((child, index) => ({
+      bcId: ids[index] ?? `bc-${index}`,
+      agent: 'command:fix {prompt}',
+      status: 4,
+      workflowStatus: 1,
+      ...(child as object),
+    })),
+  })
+}
+
+const done: Child = { status: 2, workflowStatus: 2, reason: 'completed', filesChanged: 2, check: { exitCode: 0 } }
+const failed: Child = { status: 3, workflowStatus: 3, reason: 'agent_error', headline: 'exit 1\u001b[2J\nfake' }
+
+describe('plain lines', () => {
+  test('one line per change of state', () => {
+    let now = start
+    const lines = createPlainLines(() => now)
+    const shown = [
+      lines(update(1)),
+      ((now += 500), lines(update(2, '', [{ queuePosition: 2 }, {}]))),
+      ((now += 1500), lines(update(2, '', [{ status: 1, headline: 'reading' }, { status: 1 }]))),
+      ((now += 1000), lines(update(2, '', [{ status: 1, headline: 'writing' }, { status: 1 }]))),
+      ((now += 60_000), lines(update(2, '', [done, failed]))),
+      ((now += 100), lines(update(5, 'completed', [done, failed]))),
+    ]
+    expect(shown.flat().join('\n')).toMatchInlineSnapshot(`
+      "   0ms  agent 1/2  bc-01920000-0000-7000-8000-000000000001  command:fix {prompt}
+         0ms  agent 1/2  starting
+         0ms  agent 2/2  bc-01920000-0000-7000-8000-000000000002  command:fix {prompt}
+         0ms  agent 2/2  starting
+         0ms  STARTING
+       500ms  agent 1/2  queued #2
+       500ms  CHILDREN_RUNNING
+        2.0s  agent 1/2  working: reading
+        2.0s  agent 2/2  working
+       1m03s  agent 1/2  done, 2 files changed
+       1m03s  agent 1/2  check passed
+       1m03s  agent 2/2  agent error: exit 1\\x1b[2J\\nfake
+       1m03s  COMPLETED  completed"
+    `)
+  })
+
+  test('the same update again says nothing', () => {
+    const lines = createPlainLines(() => start)
+    expect(lines(update(2)).length).toBeGreaterThan(0)
+    expect(lines(update(2))).toEqual([])
+  })
+})
+
+describe('table', () => {
+  const paint = pc.createColors(false)
+  const frame = { now: start + 65_000, columns: 80, rows: 24, paint }
+
+  test('header, columns and one row per child', () => {
+    const rows = renderTable(update(2, '', [{ ...done, startedAtMs: BigInt(start), endedAtMs: BigInt(start + 4200) }, failed]), frame)
+    expect(rows.join('\n')).toMatchInlineSnapshot(`
+      "CHILDREN_RUNNING  2/2 ended  1m05s
+        #  state         time    files check       now
+      ✔ 1  done          4.2s    2     passed      command:fix {prompt}
+      ✖ 2  agent error                             exit 1\\x1b[2J\\nfake"
+    `)
+  })
+
+  test.each([20, 40, 72, 80, 200])('never wider than %d columns', (columns) => {
+    const long = { status: 1, headline: '日本語 '.repeat(80) }
+    for (const row of renderTable(update(2, '', [long, failed]), { ...frame, columns })) {
+      expect(stringWidth(row)).toBeLessThan(Math.max(columns, 44))
+    }
+  })
+
+  test('never higher than the terminal, those at work first', () => {
+    const many = Array.from({ length: 50 }, (_, index) => (index === 49 ? { status: 1 } : done))
+    const rows = renderTable(update(2, '', many), { ...frame, rows: 12 })
+    expect(rows.length).toBeLessThanOrEqual(11)
+    expect(rows.some((row) => row.includes('working'))).toBe(true)
+    expect(rows.at(-1)).toContain('and 43 more')
+  })
+
+  test('SEC-08 a headline cannot command the terminal', () => {
+    const rows = renderTable(update(2, '', [failed]), frame)
+    expect(rows.join('')).not.toContain('\u001b')
+    expect(rows).toHaveLength(3)
+  })
+})
