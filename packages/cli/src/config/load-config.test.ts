@@ -45,7 +45,10 @@ describe('where a setting comes from', () => {
 
     writeFileSync(join(project, 'tutti.toml'), 'sandbox.pids = 20\n')
     expect(load().values['sandbox.pids']).toBe(20)
-    expect(load().origins['sandbox.pids']).toEqual({ origin: 'project', detail: `${join(project, 'tutti.toml')}:1` })
+    expect(load().origins['sandbox.pids']).toEqual({
+      origin: 'project',
+      detail: `${join(project, 'tutti.toml')}:1`,
+    })
 
     env['TUTTI_SANDBOX_PIDS'] = '30'
     expect(load().values['sandbox.pids']).toBe(30)
@@ -57,7 +60,10 @@ describe('where a setting comes from', () => {
   })
 
   test('units in text, and numbers in the setting’s own unit', () => {
-    writeFileSync(userFile, '[sandbox]\nmemory = "1GiB"\ncpu = "150%"\n[turn]\ntimeout = "10m"\nstall_timeout = 5000\n')
+    writeFileSync(
+      userFile,
+      '[sandbox]\nmemory = "1GiB"\ncpu = "150%"\n[turn]\ntimeout = "10m"\nstall_timeout = 5000\n',
+    )
     const { values } = load()
     expect(values['sandbox.memory']).toBe(1024 ** 3)
     expect(values['sandbox.cpu']).toBe(150)
@@ -71,8 +77,12 @@ describe('where a setting comes from', () => {
   })
 
   test('the data folder is absolute, by default below the user’s data folder', () => {
-    expect(load().values['data.dir']).toBe(join(root, process.platform === 'darwin' ? 'Library/Application Support' : '.local/share', 'tutti'))
-    expect(load({ 'data.dir': { value: 'x', flag: '--data-dir' } }).values['data.dir']).toBe(join(project, 'deep', 'er', 'x'))
+    expect(load().values['data.dir']).toBe(
+      join(root, process.platform === 'darwin' ? 'Library/Application Support' : '.local/share', 'tutti'),
+    )
+    expect(load({ 'data.dir': { value: 'x', flag: '--data-dir' } }).values['data.dir']).toBe(
+      join(project, 'deep', 'er', 'x'),
+    )
   })
 })
 
@@ -81,7 +91,9 @@ describe('what is refused', () => {
     writeFileSync(userFile, '# mine\n[sandbox]\nmemoy = "1GiB"\n')
     const error = failure(load)
     expect(error.code).toBe('invalid_argument')
-    expect(error.message).toContain(`${userFile}:3: sandbox.memoy is not a setting. Did you mean sandbox.memory?`)
+    expect(error.message).toContain(
+      `${userFile}:3: sandbox.memoy is not a setting. Did you mean sandbox.memory?`,
+    )
   })
 
   test('a syntax error, with file and line', () => {

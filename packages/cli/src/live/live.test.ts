@@ -27,8 +27,19 @@ function update(phase: number, reason = '', children: readonly { [key: string]: 
   })
 }
 
-const done: Child = { status: 2, workflowStatus: 2, reason: 'completed', filesChanged: 2, check: { exitCode: 0 } }
-const failed: Child = { status: 3, workflowStatus: 3, reason: 'agent_error', headline: 'exit 1\u001b[2J\nfake' }
+const done: Child = {
+  status: 2,
+  workflowStatus: 2,
+  reason: 'completed',
+  filesChanged: 2,
+  check: { exitCode: 0 },
+}
+const failed: Child = {
+  status: 3,
+  workflowStatus: 3,
+  reason: 'agent_error',
+  headline: 'exit 1\u001b[2J\nfake',
+}
 
 describe('plain lines', () => {
   test('one line per change of state', () => {
@@ -71,7 +82,10 @@ describe('table', () => {
   const frame = { now: start + 65_000, columns: 80, rows: 24, paint }
 
   test('header, columns and one row per child', () => {
-    const rows = renderTable(update(2, '', [{ ...done, startedAtMs: BigInt(start), endedAtMs: BigInt(start + 4200) }, failed]), frame)
+    const rows = renderTable(
+      update(2, '', [{ ...done, startedAtMs: BigInt(start), endedAtMs: BigInt(start + 4200) }, failed]),
+      frame,
+    )
     expect(rows.join('\n')).toMatchInlineSnapshot(`
       "CHILDREN_RUNNING  2/2 ended  1m05s
         #  state         time    files check       now

@@ -36,19 +36,26 @@ describe('SEC-08 untrusted text in a terminal and in a pipe', () => {
 
   test('SEC-08 colours survive in a terminal, and end with the text', () => {
     expect(safeText(`${esc}[31mred`, { colors: true })).toBe(`${esc}[31mred${esc}[0m`)
-    expect(safeText(`${esc}[1;38;5;208mo${esc}[m`, { colors: true })).toBe(`${esc}[1;38;5;208mo${esc}[0m${esc}[0m`)
+    expect(safeText(`${esc}[1;38;5;208mo${esc}[m`, { colors: true })).toBe(
+      `${esc}[1;38;5;208mo${esc}[0m${esc}[0m`,
+    )
   })
 
   test('SEC-08 colours are removed in a pipe', () => {
     expect(safeText(`${esc}[31mred${esc}[0m`, { colors: false })).toBe('red')
   })
 
-  test.each(['8', '5', '8;31', '38;5', '38;2;1;2', '38;5;999', '99'])('SEC-08 SGR %s gives no concealed or broken text', (code) => {
-    expect(safeText(`${esc}[${code}mx`, { colors: true })).not.toMatch(new RegExp(`\\[${code}m`))
-  })
+  test.each(['8', '5', '8;31', '38;5', '38;2;1;2', '38;5;999', '99'])(
+    'SEC-08 SGR %s gives no concealed or broken text',
+    (code) => {
+      expect(safeText(`${esc}[${code}mx`, { colors: true })).not.toMatch(new RegExp(`\\[${code}m`))
+    },
+  )
 
   test('SEC-08 a fake log line stays within its line', () => {
-    expect(safeLine('done\n{"level":30,"msg":"deployed"}\r\nx')).toBe('done\\n{"level":30,"msg":"deployed"}\\nx')
+    expect(safeLine('done\n{"level":30,"msg":"deployed"}\r\nx')).toBe(
+      'done\\n{"level":30,"msg":"deployed"}\\nx',
+    )
   })
 
   test('SEC-08 JSON reads back exactly and has nothing that commands a terminal', () => {

@@ -110,7 +110,10 @@ function fieldToJson(field: DescField, given: unknown, path: string, where: stri
     if (value) return value.name
     const prefix = (field.enum.sharedPrefix ?? '').length
     const known = field.enum.values.slice(1).map(({ name }) => name.slice(prefix).toLowerCase())
-    throw new TuttiError('invalid_argument', `${path}: ${where} must be one of ${known.join(', ')}.`, { path, field: where })
+    throw new TuttiError('invalid_argument', `${path}: ${where} must be one of ${known.join(', ')}.`, {
+      path,
+      field: where,
+    })
   }
   const isBytes =
     field.fieldKind === 'scalar' && field.scalar === ScalarType.UINT64 && field.name.endsWith('_bytes')

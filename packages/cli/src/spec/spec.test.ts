@@ -76,8 +76,16 @@ describe('one schema behind flags and file', () => {
     expect(equals(EnsembleSpecSchema, byFlags.spec, byFile.spec)).toBe(true)
     expect(byFlags).toMatchObject({ repository: '.', ref: 'main' })
     expect(byFile.repository).toBe('.')
-    expect(byFlags.spec).toMatchObject({ count: 3, pullRequest: PullRequestMode.DRAFT, onQuestion: OnQuestion.FAIL })
-    expect(byFlags.spec.sandbox).toMatchObject({ isolation: Isolation.BUBBLEWRAP, env: ['TOKEN'], envValues: { CI: '1' } })
+    expect(byFlags.spec).toMatchObject({
+      count: 3,
+      pullRequest: PullRequestMode.DRAFT,
+      onQuestion: OnQuestion.FAIL,
+    })
+    expect(byFlags.spec.sandbox).toMatchObject({
+      isolation: Isolation.BUBBLEWRAP,
+      env: ['TOKEN'],
+      envValues: { CI: '1' },
+    })
   })
 
   test('plain protobuf JSON is a file too', () => {
@@ -121,12 +129,16 @@ describe('API-01 what a file may not say', () => {
 })
 
 test('an agent may carry words of its own', () => {
-  expect(parseAgentFlag('embedded:scripted', '--agent')).toEqual({ spec: 'embedded:scripted', promptSuffix: '' })
+  expect(parseAgentFlag('embedded:scripted', '--agent')).toEqual({
+    spec: 'embedded:scripted',
+    promptSuffix: '',
+  })
   expect(parseAgentFlag('command:x a++ {prompt} ++ Try hard.', '--agent')).toEqual({
     spec: 'command:x a++ {prompt}',
     promptSuffix: 'Try hard.',
   })
-  for (const text of ['claude', 'command:', 'embedded ++ ']) expect(() => parseAgentFlag(text, '--agent')).toThrow(TuttiError)
+  for (const text of ['claude', 'command:', 'embedded ++ '])
+    expect(() => parseAgentFlag(text, '--agent')).toThrow(TuttiError)
 })
 
 test.each([

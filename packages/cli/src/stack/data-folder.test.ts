@@ -41,7 +41,12 @@ test('the endpoint is found while its process lives, and removed only by that pr
   openDataFolder(folder)
   const keyFile = join(folder, 'key')
   writeFileSync(keyFile, 'secret\n', { mode: 0o600 })
-  const endpoint = { address: 'http://127.0.0.1:1', pid: process.pid, startedAt: new Date(0).toISOString(), keyFile }
+  const endpoint = {
+    address: 'http://127.0.0.1:1',
+    pid: process.pid,
+    startedAt: new Date(0).toISOString(),
+    keyFile,
+  }
   expect(await readEndpoint(folder)).toBeUndefined()
 
   writeEndpoint(folder, endpoint)

@@ -32,7 +32,9 @@ setInterval(() => {}, 1000)
 `
 
 /** A process that takes a lock and holds it until it is killed. */
-async function holder(kind: LockKind): Promise<{ child: ChildProcess; said: { role?: string; refused?: { pid: number } } }> {
+async function holder(
+  kind: LockKind,
+): Promise<{ child: ChildProcess; said: { role?: string; refused?: { pid: number } } }> {
   const child = spawn(process.execPath, ['--input-type=module', '-e', program, folder, kind], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

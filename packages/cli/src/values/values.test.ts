@@ -34,7 +34,8 @@ describe('durations', () => {
   ])('%d is shown as %s', (ms, text) => expect(formatDuration(ms)).toBe(text))
 
   test('what is written reads back', () => {
-    for (const ms of [1, 1500, 60_000, 5_400_000, 86_400_000]) expect(parseDuration(writeDuration(ms), 'x')).toBe(ms)
+    for (const ms of [1, 1500, 60_000, 5_400_000, 86_400_000])
+      expect(parseDuration(writeDuration(ms), 'x')).toBe(ms)
   })
 })
 
@@ -47,7 +48,9 @@ describe('sizes', () => {
     ['3kb', 3072],
   ])('%s', (text, bytes) => expect(parseSize(text, 'x')).toBe(bytes))
 
-  test.each(['', '-1', '5 apples', 'GiB', '1PiB'])('%j is refused', (text) => refused(() => parseSize(text, 'x'), /512MiB or 2GiB/))
+  test.each(['', '-1', '5 apples', 'GiB', '1PiB'])('%j is refused', (text) =>
+    refused(() => parseSize(text, 'x'), /512MiB or 2GiB/),
+  )
 
   test('what is written reads back', () => {
     for (const bytes of [1, 1024, 2 * 1024 ** 3]) expect(parseSize(writeSize(bytes), 'x')).toBe(bytes)

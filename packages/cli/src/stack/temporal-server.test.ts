@@ -1,0 +1,164 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest'
+import { createLocks } from './locks.ts'
+import { isSameProcess } from './process-identity.ts'
+import { isTemporalHealthy } from './temporal-health.ts'
+import { endTemporalProcess, findLiving, readRecord } from './temporal-process.ts'
+import { ensureTemporal, type TemporalServer } from './temporal-server.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    temporalServer: string | null
+    temporalMissing: string
+  }
+}
+
+const binary = inject('temporalServer')
+let root: string
+let folder: string
+const servers: TemporalServer[] = []
+
+beforeEach(() => {
+  root = mkdtempSync(join(tmpdir(), 'tutti-temporal-'))
+  folder = root
+})
+afterEach(async () => {
+  for (const server of servers.splice(0)) server.release()
+  const left = findLiving(folder)
+  if (left) await endTemporalProcess(folder, left)
+  rmSync(root, { recursive: true, force: true })
+})
+
+const env = { ...process.env, TEMPORAL_ADDRESS: '', TEMPORAL_CLI_PATH: binary ?? '' }
+
+async function ensure(): Promise<TemporalServer> {
+  const server = await ensureTemporal({
+    folder,
+    locks: createLocks(root),
+    retentionMs: 30 * 86_400_000,
+    env,
+    log: () => {},
+    signal: new AbortController().signal,
+  })
+  servers.push(server)
+  return server
+}
+
+const until = (condition: () => boolean | Promise<boolean>) =>
+  vi.waitFor(async () => expect(await condition()).toBe(true), { timeout: 20_000, interval: 50 })
+
+const parent = `
+const at = (name) => import(new URL(name, ${JSON.stringify(import.meta.url)}).href)
+const { ensureTemporal } = await at('temporal-server.ts')
+const { createLocks } = await at('locks.ts')
+const [folder] = process.argv.slice(1)
+const server = await ensureTemporal({
+  folder, locks: createLocks(folder), retentionMs: 86400000, env: process.env, log: () => {}, signal: new AbortController().signal,
+})
+console.log(server.address)
+setInterval(() => {}, 1000)
+`
+
+describe.skipIf(binary === null)(
+  `our Temporal server${binary === null ? `: ${inject('temporalMissing')}` : ''}`,
+  () => {
+    test('starts on its database, keeps its ports, and is gone after stop', { timeout: 60_000 }, async () => {
+      const server = await ensure()
+      expect(await isTemporalHealthy(server.address, server.namespace)).toBe(true)
+      expect((await fetch(server.uiAddress!)).status).toBe(200)
+      const record = readRecord(folder)!
+      await server.stop()
+      expect(isSameProcess(record.pid, record.start)).toBe(false)
+      expect(await isTemporalHealthy(server.address, server.namespace)).toBe(false)
+      const again = await ensure()
+      expect(again.address).toBe(server.address)
+      await again.stop()
+    })
+
+    test('one that dies comes back on the same address', { timeout: 60_000 }, async () => {
+      const server = await ensure()
+      const first = readRecord(folder)!
+      process.kill(first.pid, 'SIGKILL')
+      await until(
+        () =>
+          (readRecord(folder)?.pid ?? 0) !== first.pid && isTemporalHealthy(server.address, server.namespace),
+      )
+      await server.stop()
+      expect(findLiving(folder)).toBeUndefined()
+    })
+
+    test(
+      'one that a killed process left is adopted; one that hangs is replaced',
+      { timeout: 90_000 },
+      async () => {
+        const child = spawn(process.execPath, ['--input-type=module', '-e', parent, folder], {
+          env,
+          stdio: ['ignore', 'pipe', 'inherit'],
+        })
+        const [address] = (await once(createInterface({ input: child.stdout }), 'line')) as [string]
+        child.kill('SIGKILL')
+        await once(child, 'exit')
+        const left = findLiving(folder)!
+
+        const adopted = await ensure()
+        expect(adopted.address).toBe(address)
+        expect(readRecord(folder)).toEqual(left)
+
+        adopted.release()
+        process.kill(left.pid, 'SIGSTOP')
+        const replaced = await ensure()
+        expect(readRecord(folder)!.pid).not.toBe(left.pid)
+        expect(isSameProcess(left.pid, left.start)).toBe(false)
+        expect(await isTemporalHealthy(replaced.address, replaced.namespace)).toBe(true)
+        await replaced.stop()
+      },
+    )
+
+    test(
+      'without a record the server of this database is found by its arguments',
+      { timeout: 60_000 },
+      async (context) => {
+        if (process.platform !== 'linux')
+          return context.skip('only Linux shows the arguments of processes in /proc')
+        const server = await ensure()
+        const record = readRecord(folder)!
+        rmSync(join(folder, 'server.json'))
+        expect(findLiving(folder)).toEqual(record)
+        await server.stop()
+      },
+    )
+
+    test('a program that cannot start says where its log is', async () => {
+      const failing = ensureTemporal({
+        folder,
+        locks: createLocks(root),
+        retentionMs: 1,
+        env: { ...env, TEMPORAL_CLI_PATH: '/bin/false' },
+        log: () => {},
+        signal: new AbortController().signal,
+      })
+      await expect(failing).rejects.toMatchObject({
+        code: expect.stringMatching(/failed_precondition|unavailable/) as string,
+      })
+    })
+  },
+)
+
+test('a named cluster is taken as it stands and never ended', async () => {
+  const server = await ensureTemporal({
+    folder,
+    locks: createLocks(root),
+    retentionMs: 1,
+    env: { TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_NAMESPACE: 'mine' },
+    log: () => {},
+    signal: new AbortController().signal,
+  })
+  expect(server).toMatchObject({ address: '127.0.0.1:1', namespace: 'mine' })
+  await server.stop()
+  expect(() => readFileSync(join(folder, 'server.json'))).toThrow('ENOENT')
+})
