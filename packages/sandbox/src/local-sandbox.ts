@@ -10,6 +10,7 @@ import { getHostFile, hostPath, putHostFile } from './host-files.ts'
 import { launchArgv } from './launch-argv.ts'
 import type { Exec, ExecRequest, Sandbox, SandboxSpec } from './port.ts'
 import { isSameProcess, processStat, signalProcess } from './processes.ts'
+import { capProcesses } from './process-cap.ts'
 import type { ResourceGroup } from './resource-group.ts'
 import { mountedLimitHit, type SandboxDisk } from './sandbox-disk.ts'
 import { writeState, type SandboxState } from './sandbox-state.ts'
@@ -104,7 +105,9 @@ export function createLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
       etcFolder,
       disableUserNamespaces: support.disableUserNamespaces,
     })
-    const bwrap = [support.path, '--args', '3', '--info-fd', '4', '--', ...request.argv]
+    const capped =
+      group.kind === 'watchdog' ? capProcesses(request.argv, spec.policy.limits.pids) : request.argv
+    const bwrap = [support.path, '--args', '3', '--info-fd', '4', '--', ...capped]
     const program = await startProgram({
       argv: launchArgv(group.prefix, spec.policy.limits.fileBytes, bwrap),
       cwd: '/',

@@ -82,7 +82,8 @@ export function createLink({ onMessage, windowBytes = 4 << 20 }: LinkOptions): L
       // The rest of a frame that was cut off never comes.
       readFrames = createFrameReader()
       put(encodeFrame(0, lastReceived))
-      for (const { seq, header, bytes } of spool) put(encodeFrame(seq, lastReceived, header, bytes))
+      // A copy: acknowledgements may come back while it is written.
+      for (const { seq, header, bytes } of spool.slice()) put(encodeFrame(seq, lastReceived, header, bytes))
     },
     close(reason) {
       closed ??= reason
