@@ -22,12 +22,21 @@ const repository = { location: { case: 'registered', value: 'demo' } } as const
 beforeAll(async () => {
   api = await startTestApi({ 'stream.heartbeat': 400 })
   files = createTestRepository({ 'a.txt': 'a\n' })
-  const added = await api.client(RepositoryService).addRepository({ path: `${files.path}/`, name: 'demo' })
-  expect(added.repository).toMatchObject({ name: 'demo', path: files.path, defaultBranch: 'main' })
+  await api.client(RepositoryService).addRepository({ path: files.path, name: 'demo' })
 })
 afterAll(async () => {
   await api.close()
   files.remove()
+})
+
+test('a repository is registered by any folder in it, once', async () => {
+  const repositories = api.client(RepositoryService)
+  const added = await repositories.addRepository({ path: `${files.path}/.git`, name: 'other' })
+  expect(added.repository).toMatchObject({ name: 'demo', path: files.path, defaultBranch: 'main' })
+  expect((await repositories.listRepositories({})).repositories).toHaveLength(1)
+  await expect(repositories.addRepository({ path: '/nowhere' })).rejects.toThrow(
+    /invalid_argument.*does not exist/,
+  )
 })
 
 describe('one agent', () => {
@@ -89,7 +98,7 @@ describe('one agent', () => {
     const composers = api.client(BackgroundComposerService)
     const offsetKey = (await api.client(AgentService).getAgent({ bcId })).agent!.headOffsetKey
     // What a slow worker does: the command is accepted, its events come later.
-    const real = api.temporal.agentCommand
+    const real = api.temporal.agentCommand.bind(api.temporal)
     api.temporal.agentCommand = async (_input, { command }) => ({
       state: 'RUNNING',
       position: 0,

@@ -21,6 +21,8 @@ export interface RecordingTemporal extends TemporalGateway {
   readonly stopped: string[]
   /** While set, every call fails with it. */
   down: TuttiError | undefined
+  /** While set, a delivery ends at once, with nothing to deliver. */
+  nothingToDeliver: boolean
   /** What an agent's workflow would do when its turn has ended. */
   endTurn(bcId: AgentId, reason: Reason, failed?: boolean): Promise<void>
   /** Puts an agent into a state, with its event in the log. */
@@ -81,6 +83,7 @@ export function createRecordingTemporal(
     commands: [],
     stopped: [],
     down: undefined,
+    nothingToDeliver: false,
 
     async startAgent(input) {
       if (temporal.down) throw temporal.down
@@ -104,6 +107,9 @@ export function createRecordingTemporal(
       const after = reduceAgent(before, request.command)
       if (isRejection(after)) throw new TuttiError('failed_precondition', after.message)
       if (after !== before) await enter(bcId, after)
+      if (request.command.type === 'deliver' && temporal.nothingToDeliver) {
+        await emit(bcId, [{ type: 'delivery', requestId: request.requestId, outcome: 'nothing_to_deliver' }])
+      }
       const turnId = 'turn' in request.command ? request.command.turn.turnId : ''
       return {
         state: agentStateKey(after),
