@@ -1,5 +1,6 @@
 import { errorCodes, type ErrorCode, type TuttiError } from '@tutti/core'
 import type { Palette } from './output/output.ts'
+import { quoteWord } from './output/quote-word.ts'
 import { safeText } from './output/terminal-text.ts'
 
 /** What to run next, per code; the command that failed knows better when its message says so. */
@@ -34,12 +35,13 @@ export function describeError(error: TuttiError, command: string, paint: Palette
   const field = typeof error.detail['field'] === 'string' ? error.detail['field'] : undefined
   const where =
     field !== undefined && !message.includes(field) ? ` (${safeText(field, { colors: false })})` : ''
-  return `${paint.red(`error[${error.code}]:`)} ${message}${where}\n${paint.dim('next:')} ${nextCommand[error.code](command)}`
+  return `${paint.red(`error[${error.code}]:`)} ${message}${where}\n${paint.dim('next:')} ${nextCommand[error.code](command)}${dataDirOf(error)}`
 }
 
-/** The same for `-o json`: programs get the code and the details too. */
-export const errorObject = (error: TuttiError): object => ({
-  error: { code: error.code, message: error.message, detail: error.detail },
-})
+/** A server is started where it was looked for. */
+function dataDirOf({ code, detail }: TuttiError): string {
+  const folder = detail['data_dir']
+  return code === 'unavailable' && typeof folder === 'string' ? ` --data-dir ${quoteWord(folder)}` : ''
+}
 
 export const exitCodeOf = (error: TuttiError): number => errorCodes[error.code].exit

@@ -9,6 +9,7 @@ import { demoSpec } from '../demo/demo-spec.ts'
 import { makeDemoRepository } from '../demo/make-repository.ts'
 import { tryBubblewrap } from '../doctor/try-bubblewrap.ts'
 import { examples } from '../examples.ts'
+import { quoteWord } from '../output/quote-word.ts'
 import { runEnsemble, temporalUi } from '../run/run-ensemble.ts'
 
 /** `tutti demo`: an ensemble of three bundled agents on a repository that it makes. */
@@ -36,6 +37,8 @@ async function demo(context: CliContext, folder: string): Promise<number> {
   const config = context.config({
     'data.dir': { value: folder, flag: '--data-dir' },
     'server.address': { value: '', flag: 'demo' },
+    // All three at once, whatever the machine: they mostly wait.
+    'sandboxes.max': { value: '3', flag: 'demo' },
     'log.level': { value: 'error', flag: 'demo' },
   })
   const dataDir = String(config.values['data.dir'])
@@ -56,22 +59,18 @@ async function demo(context: CliContext, folder: string): Promise<number> {
     flagsForServer: [],
     idempotencyKey: randomUUID(),
     next(ensemble, session) {
-      const data = `--data-dir ${quote(dataDir)}`
+      const data = `--data-dir ${quoteWord(dataDir)}`
       const ui = session.stack()?.temporal.uiAddress
       return [
-        ...(ensemble.pullRequest
-          ? [`npx tutti pr show ${ensemble.pullRequest.number} ${data}     (with the server up)`]
-          : []),
-        `npx tutti dev ${data}     starts the server again; what happened stays`,
-        ...(ui === undefined
-          ? []
-          : [`${temporalUi(ui, ensemble.ensembleId)}     the same in the Temporal UI, while it is up`]),
+        `npx tutti dev ${data}`,
+        '    starts the server again on what happened here; then, in another terminal:',
+        ...(ensemble.pullRequest ? [`npx tutti pr show ${ensemble.pullRequest.number} ${data}`] : []),
+        `npx tutti ensemble get ${ensemble.ensembleId} ${data}`,
+        ...(ui === undefined ? [] : [`${temporalUi(ui, ensemble.ensembleId)}  (Temporal UI)`]),
+        '',
         `npx tutti run "fix the failing tests" --repo PATH --check "npm test" --agent 'command:claude -p {prompt}'`,
-        '     the same on your own repository with a real agent; see README.md for what it needs',
+        '    the same on your own repository with a real agent; README.md says what it needs',
       ]
     },
   })
 }
-
-const quote = (text: string): string =>
-  /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`

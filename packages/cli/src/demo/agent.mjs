@@ -55,14 +55,13 @@ test('several thousands separators', () => {
   await step('cents must survive rounding')
   fixMoney()
 } else {
-  await step('the rounding looks too complicated')
-  replace('src/format-money.js', 'rounded.toFixed(2)', 'rounded')
-  await step('the currency sign looks redundant')
-  replace('src/format-money.js', "sign + '$' + ", 'sign + ')
+  await step('the item count looks too complicated')
+  replace('src/item-count.js', 'items.reduce((total, { count }) => total + count, 0)', 'items.length')
+  await step('no test needed for something so simple')
 }
 await step('running the tests again')
 runTests()
 console.log(
   { part: 'Fixed the price parser and added a test.', all: 'Fixed all three functions.' }[role] ??
-    'Simplified the formatter.',
+    'Simplified the item count.',
 )

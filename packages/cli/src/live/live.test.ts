@@ -54,18 +54,18 @@ describe('plain lines', () => {
       ((now += 100), lines(update(5, 'completed', [done, failed]))),
     ]
     expect(shown.flat().join('\n')).toMatchInlineSnapshot(`
-      "   0ms  agent 1/2  bc-01920000-0000-7000-8000-000000000001  command:fix {prompt}
+      "   0ms  STARTING
+         0ms  agent 1/2  bc-01920000-0000-7000-8000-000000000001  command:fix {prompt}
          0ms  agent 1/2  starting
          0ms  agent 2/2  bc-01920000-0000-7000-8000-000000000002  command:fix {prompt}
          0ms  agent 2/2  starting
-         0ms  STARTING
-       500ms  agent 1/2  queued #2
        500ms  CHILDREN_RUNNING
+       500ms  agent 1/2  queued #2
         2.0s  agent 1/2  working: reading
         2.0s  agent 2/2  working
        1m03s  agent 1/2  done, 2 files changed
        1m03s  agent 1/2  check passed
-       1m03s  agent 2/2  agent error: exit 1\\x1b[2J\\nfake
+       1m03s  agent 2/2  agent error: fake
        1m03s  COMPLETED  completed"
     `)
   })
@@ -90,7 +90,7 @@ describe('table', () => {
       "CHILDREN_RUNNING  2/2 ended  1m05s
         #  state         time    files check       now
       ✔ 1  done          4.2s    2     passed      command:fix {prompt}
-      ✖ 2  agent error                             exit 1\\x1b[2J\\nfake"
+      ✖ 2  agent error                             fake"
     `)
   })
 

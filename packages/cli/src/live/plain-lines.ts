@@ -1,6 +1,7 @@
+import { isEnsembleEnd } from '@tutti/core'
 import type { ParallelAgentWorkflowStatusUpdate } from '@tutti/proto'
 import { phaseName } from '../output/enum-name.ts'
-import { safeLine } from '../output/terminal-text.ts'
+import { lastLine, safeLine } from '../output/terminal-text.ts'
 import { formatDuration } from '../values/duration.ts'
 import { checkWord, stateOf } from './child-words.ts'
 
@@ -22,24 +23,29 @@ export function createPlainLines(now: () => number): (update: ParallelAgentWorkf
     const say = (text: string) => lines.push(`${time}${text}`)
 
     const phase = phaseName(update.phase)
-    const total = update.children.length
-    update.children.forEach((child, index) => {
-      const name = `agent ${index + 1}/${total}`
-      if (isNew(`id ${index}`, child.bcId))
-        say(`${name}  ${safeLine(child.bcId)}  ${safeLine(child.agent)}`.trimEnd())
-      const { word } = stateOf(child)
-      if (isNew(`state ${index}`, word)) {
-        const files = child.filesChanged > 0 ? `, ${countFiles(child.filesChanged)} changed` : ''
-        const headline = child.headline === '' ? '' : `: ${safeLine(child.headline)}`
-        say(`${name}  ${word}${files}${headline}`)
-      }
-      if (isNew(`check ${index}`, checkWord(child))) say(`${name}  check ${checkWord(child)}`)
-    })
-    if (isNew('phase', phase)) {
+    const sayPhase = () => {
+      if (phase === 'UNSPECIFIED' || !isNew('phase', phase)) return
       const reason = update.reason === '' ? '' : `  ${safeLine(update.reason)}`
       const message = update.message === '' ? '' : `: ${safeLine(update.message)}`
       say(`${phase}${reason}${message}`)
     }
+    // What the children did last belongs before the end, what they do next behind the phase that it is in.
+    if (!isEnsembleEnd(phase)) sayPhase()
+    const total = update.children.length
+    update.children.forEach((child, index) => {
+      const name = `agent ${index + 1}/${total}`
+      if (isNew(`id ${index}`, child.bcId)) {
+        say(`${name}  ${safeLine(child.bcId)}  ${safeLine(child.agent)}`.trimEnd())
+      }
+      const { word } = stateOf(child)
+      if (isNew(`state ${index}`, word)) {
+        const files = child.filesChanged > 0 ? `, ${countFiles(child.filesChanged)} changed` : ''
+        const headline = lastLine(child.headline)
+        say(`${name}  ${word}${files}${headline === '' ? '' : `: ${headline}`}`)
+      }
+      if (isNew(`check ${index}`, checkWord(child))) say(`${name}  check ${checkWord(child)}`)
+    })
+    sayPhase()
     return lines
   }
 }

@@ -2,8 +2,8 @@ import { deliveryFailures, reasons, type DeliveryFailure, type Reason } from '@t
 import type { Ensemble } from '@tutti/proto'
 import type { Palette } from '../output/output.ts'
 import { renderPatch } from '../output/patch.ts'
-import { safeLine, safeText } from '../output/terminal-text.ts'
-import { table } from '../output/table.ts'
+import { lastLine, safeLine, safeText } from '../output/terminal-text.ts'
+import { table, truncate } from '../output/table.ts'
 import { formatDuration } from '../values/duration.ts'
 import { ensembleResult, phaseTimes } from './ensemble-result.ts'
 import { countFiles } from './plain-lines.ts'
@@ -72,7 +72,7 @@ function agentRows(ensemble: Ensemble, paint: Palette): string[] {
         : ensemble.synthesis
           ? paint.dim('left out')
           : '',
-      firstLine(attempt.summary, 60),
+      truncate(lastLine(attempt.summary), 60),
     ]
   })
   return table(rows)
@@ -96,7 +96,7 @@ function resultLines(ensemble: Ensemble, paint: Palette): string[] {
     }
   }
   if (pullRequest) {
-    lines.push(`  pull request #${pullRequest.number}: ${safeLine(pullRequest.title)}`)
+    lines.push(`  pull request #${pullRequest.number}: ${safeLine(pullRequest.title || ensemble.title)}`)
     lines.push(`  branch ${safeLine(pullRequest.branch)}  ${paint.underline(safeLine(pullRequest.url))}`)
   } else if (synthesis && synthesis.branch !== '')
     lines.push(`  branch ${safeLine(synthesis.branch)}, no pull request`)
@@ -121,15 +121,9 @@ function conflictLines(ensemble: Ensemble, paint: Palette): string[] {
     lines.push(...section('Not taken', paint))
     for (const failure of failures) {
       lines.push(
-        `  ${safeLine(failure.bcId)}  ${safeLine(failure.reason)}  ${firstLine(failure.message, 80)}`,
+        `  ${safeLine(failure.bcId)}  ${safeLine(failure.reason)}  ${truncate(lastLine(failure.message), 80)}`,
       )
     }
   }
   return lines
-}
-
-function firstLine(text: string, length: number): string {
-  const [line = ''] = text.trim().split('\n')
-  const shown = safeLine(line)
-  return shown.length > length ? `${shown.slice(0, length - 1)}…` : shown
 }

@@ -2,7 +2,7 @@ import type { ParallelAgentWorkflowChild, ParallelAgentWorkflowStatusUpdate } fr
 import { phaseName } from '../output/enum-name.ts'
 import type { Palette } from '../output/output.ts'
 import { padEnd, truncate } from '../output/table.ts'
-import { safeLine } from '../output/terminal-text.ts'
+import { lastLine, safeLine } from '../output/terminal-text.ts'
 import { formatDuration } from '../values/duration.ts'
 import { checkWord, stateOf, type StateWord } from './child-words.ts'
 
@@ -72,7 +72,7 @@ function renderRow(
   const elapsed = child.startedAtMs > 0n ? formatDuration(end - Number(child.startedAtMs)) : ''
   const check = checkWord(child)
   const checkColor = check === 'passed' ? paint.green : paint.red
-  const headline = truncate(safeLine(child.headline === '' ? child.agent : child.headline), headlineWidth)
+  const headline = truncate(lastLine(child.headline === '' ? child.agent : child.headline), headlineWidth)
   return (
     `${color(mark)} ` +
     padEnd(String(index + 1), fixed.number) +

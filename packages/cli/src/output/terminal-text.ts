@@ -43,6 +43,11 @@ export function safeLine(text: string): string {
   return safeText(text, { colors: false }).replaceAll('\n', '\\n').replaceAll('\t', ' ')
 }
 
+/** The last line of untrusted text that says something: of an agent's output, what it does now or did in the end. */
+export function lastLine(text: string): string {
+  return safeLine(text.trimEnd().split('\n').at(-1)?.trim() ?? '')
+}
+
 /**
  * JSON text that reads back to exactly the same value and is safe to print: what JSON.stringify leaves raw (C1 controls,
  * direction marks, separators) is escaped as \uXXXX.
