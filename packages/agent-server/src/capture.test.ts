@@ -1,0 +1,353 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import type { BlobId } from '@tutti/core'
+import {
+  foldChanges,
+  manifestDigest,
+  pathBytes,
+  pathKey,
+  type CapturedChange,
+  type FileState,
+} from '@tutti/workspace'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { AgentServer } from './port.ts'
+import {
+  createTestBench,
+  never,
+  recordCapture,
+  shell,
+  testPolicy,
+  type Recorded,
+  type TestBench,
+} from './test-sandbox.ts'
+
+const blobId = (bytes: Uint8Array): BlobId => `sha256_${createHash('sha256').update(bytes).digest('hex')}`
+const latin = (name: string) => Buffer.from(name, 'latin1')
+
+/** Whatever an ordinary checkout would change, and names that an ordinary copy would lose. */
+function nastyTree(folder: string): void {
+  const at = (name: string) => Buffer.concat([Buffer.from(`${folder}/`), latin(name)])
+  const attributes =
+    '*.crlf text eol=crlf\n*.ident ident\n*.u16 working-tree-encoding=UTF-16\n*.up filter=upper\n* text=auto\n'
+  writeFileSync(at('.gitattributes'), attributes)
+  writeFileSync(at('.gitignore'), 'ignored/\n*.log\n!keep.log\n')
+  writeFileSync(at('a.crlf'), 'x\r\ny\r\n')
+  writeFileSync(at('b.ident'), '$Id$\n')
+  writeFileSync(at('d.up'), 'lower\n')
+  writeFileSync(at('mixed.txt'), 'a\r\nb\nc\r\n')
+  writeFileSync(at('binary'), Buffer.from([0, 1, 2, 255, 13, 10]))
+  writeFileSync(at('empty'), '')
+  writeFileSync(at('not utf-8 \xff\xfe'), 'bytes')
+  writeFileSync(at('new\nline "quoted" \\ \t'), 'odd')
+  writeFileSync(at(':(glob)magic*'), 'magic')
+  mkdirSync(at('ignored'))
+  writeFileSync(at('ignored/tracked'), 'tracked although ignored')
+  mkdirSync(at('deep/er'), { recursive: true })
+  writeFileSync(at('deep/er/tool.sh'), '#!/bin/sh\n')
+  chmodSync(at('deep/er/tool.sh'), 0o755)
+  symlinkSync('nowhere/\xff', at('dangling'))
+  symlinkSync('deep', at('to-folder'))
+}
+
+/** Room for one file that is larger than what is captured. */
+const limits = { ...testPolicy.limits, fileBytes: 1 << 30, diskBytes: 1 << 30 }
+
+/** The files of a commit, by path key: what hydration must give. */
+function committed(bench: TestBench): Map<string, FileState> {
+  const mirror = join(bench.folder, 'mirror.git')
+  const git = (...args: string[]) =>
+    execFileSync('git', ['--git-dir', mirror, ...args], { maxBuffer: 1 << 26 })
+  const states = new Map<string, FileState>()
+  for (const line of pathKey(git('ls-tree', '-r', '-z', bench.commit))
+    .split('\0')
+    .filter(Boolean)) {
+    const [mode, , id] = line.slice(0, line.indexOf('\t')).split(' ') as [FileState['mode'], string, string]
+    const key = line.slice(line.indexOf('\t') + 1)
+    const content = git('cat-file', 'blob', id)
+    const fileType = mode === '120000' ? 'symlink' : 'file'
+    states.set(key, { path: pathBytes(key), fileType, mode, size: content.length, hash: blobId(content) })
+  }
+  return states
+}
+
+function applyTo(states: Map<string, FileState>, changes: readonly CapturedChange[]): void {
+  for (const change of foldChanges(changes)) {
+    if (change.action === 'deleted') states.delete(pathKey(change.path))
+    else states.set(pathKey(change.state.path), change.state)
+  }
+}
+
+describe('capture', () => {
+  let bench: TestBench
+  beforeAll(async () => {
+    bench = await createTestBench(nastyTree)
+  })
+  afterAll(async () => {
+    await bench.dispose()
+  })
+  const hydrated = async (changes: readonly CapturedChange[] = [], contents = new Map<string, Buffer>()) => {
+    const { server, sandbox } = await bench.start({ policy: { limits } })
+    const summary = await server.hydrate(
+      {
+        commit: bench.commit,
+        branch: 'agent/work',
+        changes,
+        async *contentOf(hash) {
+          yield contents.get(hash)!
+        },
+      },
+      never,
+    )
+    return { server, summary, destroy: () => bench.provider.destroy(sandbox.ref, never) }
+  }
+  const capture = async (server: AgentServer): Promise<Recorded & { digest: string; entries: number }> => {
+    const recorded = recordCapture()
+    const summary = await server.capture(recorded.sink, never)
+    return { ...recorded, digest: summary.manifestDigest, entries: summary.entries }
+  }
+  const named = (recorded: Recorded) =>
+    recorded.changes.map((change) =>
+      change.action === 'deleted'
+        ? `- ${pathKey(change.path)}`
+        : `${change.action === 'created' ? '+' : '~'} ${pathKey(change.state.path)} ${change.state.mode}`,
+    )
+
+  test('hydrates a commit byte for byte, whatever its attributes say', async () => {
+    const { server, summary, destroy } = await hydrated()
+    const expected = committed(bench)
+    expect(summary).toEqual({
+      manifestDigest: manifestDigest(expected.values()),
+      entries: expected.size,
+      changes: 0,
+    })
+    expect((await capture(server)).changes).toEqual([])
+    const git = await shell(
+      server,
+      'git rev-parse --abbrev-ref HEAD; git log --oneline | wc -l; git fsck && echo sound',
+    )
+    expect(git).toMatchObject({ code: 0, stdout: 'agent/work\n1\nsound\n' })
+    expect(
+      (await shell(server, 'echo x > y; git add y; git commit -q -m mine; git log --format=%an -1')).stdout,
+    ).toBe('Tutti Agent\n')
+    await destroy()
+  })
+
+  test('reports new, edited, deleted, mode, link and type changes, and hidden edits', async () => {
+    const { server, destroy } = await hydrated()
+    await shell(
+      server,
+      `echo new > new; printf '' > empty2; chmod 755 binary; chmod 644 deep/er/tool.sh; rm b.ident
+       printf 'same' > mixed.txt; ln -sfn elsewhere dangling
+       rm -r deep; echo file > deep; rm empty; mkdir empty; echo inside > empty/inside; rm to-folder; mkdir to-folder; mkdir hollow
+       printf 'x\\ry\\r\\n' > a.crlf.tmp; touch -r a.crlf a.crlf.tmp; mv a.crlf.tmp a.crlf`,
+    )
+    const first = await capture(server)
+    expect(named(first)).toEqual([
+      '~ a.crlf 100644',
+      '- b.ident',
+      '~ binary 100755',
+      '~ dangling 120000',
+      '+ deep 100644',
+      '- deep/er/tool.sh',
+      '- empty',
+      '+ empty/inside 100644',
+      '+ empty2 100644',
+      '~ mixed.txt 100644',
+      '+ new 100644',
+      '- to-folder',
+    ])
+    const states = committed(bench)
+    applyTo(states, first.changes)
+    expect(first.digest).toBe(manifestDigest(states.values()))
+    expect(first.changes.find((change) => change.action === 'deleted')?.base).toBe(
+      blobId(Buffer.from('$Id$\n')),
+    )
+
+    // Same size and times as before: only ctime tells.
+    await shell(server, `touch -r new stamp; printf 'neu\\n' > new; touch -r stamp new; rm stamp`)
+    expect(named(await capture(server))).toEqual(['~ new 100644'])
+    await destroy()
+  })
+
+  test('leaves out what git ignores unless it is tracked, and follows the rules when they change', async () => {
+    const { server, destroy } = await hydrated()
+    await shell(
+      server,
+      `echo 1 > a.log; echo 1 > keep.log; echo 1 > ignored/new; echo 2 > ignored/tracked; mkdir -p sub/ignored; echo 1 > sub/ignored/x`,
+    )
+    expect(named(await capture(server))).toEqual(['~ ignored/tracked 100644', '+ keep.log 100644'])
+    await shell(server, `git add -f ignored/new`)
+    expect(named(await capture(server))).toEqual(['+ ignored/new 100644'])
+    await shell(server, `printf 'sub/\\n' > .gitignore`)
+    expect(named(await capture(server))).toEqual(['~ .gitignore 100644', '+ a.log 100644'])
+    await shell(server, `rm .gitignore`)
+    expect(named(await capture(server))).toEqual(['- .gitignore', '+ sub/ignored/x 100644'])
+    // What was captured once stays captured.
+    await shell(
+      server,
+      `echo '*' > .gitignore; echo 2 > a.log; echo 1 > other; echo 'more' > .git/info/exclude`,
+    )
+    expect(named(await capture(server))).toEqual(['~ a.log 100644'])
+    await destroy()
+  })
+
+  test('goes on without a usable .git, and keeps nested repositories’ files but not their .git', async () => {
+    const { server, destroy } = await hydrated()
+    await shell(
+      server,
+      `git init -q nested; echo 1 > nested/file; rm -rf .git; echo 1 > left.txt; echo 1 > x.log; mkdir -p .GIT; echo 1 > .GIT/config`,
+    )
+    const recorded = await capture(server)
+    expect(named(recorded)).toEqual(['+ left.txt 100644', '+ nested/file 100644'])
+    expect(recorded.skipped).toEqual([{ path: '.GIT', reason: 'unsafe_name' }])
+    await destroy()
+  })
+
+  test('skips what cannot be kept, says so once, and takes no unreadable folder for deleted', async () => {
+    const { server, destroy } = await hydrated()
+    await shell(server, `mkfifo pipe; chmod 000 deep; truncate -s 600M huge; mkdir 'git~1'; echo fine > fine`)
+    const first = await capture(server)
+    expect(named(first)).toEqual(['+ fine 100644'])
+    expect(first.skipped).toContainEqual({ path: 'pipe', reason: 'special' })
+    expect(first.skipped).toContainEqual({ path: 'huge', reason: 'too_large' })
+    expect(first.skipped).toContainEqual({ path: 'git~1', reason: 'unsafe_name' })
+    expect((await capture(server)).skipped).toEqual([])
+    await shell(server, 'chmod 755 deep')
+    expect((await capture(server)).changes).toEqual([])
+    await destroy()
+  })
+
+  test('reports again what a failed capture could not hand over', async () => {
+    const { server, destroy } = await hydrated()
+    await shell(server, 'echo 1 > one; echo 2 > two')
+    const failing = {
+      ...recordCapture().sink,
+      change: async () => Promise.reject(new Error('store is full')),
+    }
+    await expect(server.capture(failing, never)).rejects.toThrow('store is full')
+    await expect(server.capture(recordCapture().sink, AbortSignal.abort())).rejects.toMatchObject({
+      code: 'cancelled',
+    })
+    const [again, then] = await Promise.all([capture(server), capture(server)])
+    expect(named(again)).toEqual(['+ one 100644', '+ two 100644'])
+    expect(then.changes).toEqual([])
+    await destroy()
+  })
+
+  test('hands over large files whole while they change', async () => {
+    const { server, destroy } = await hydrated()
+    const writer = server.exec(
+      {
+        argv: [
+          '/bin/sh',
+          '-c',
+          'head -c 9000000 /dev/urandom > big; echo ready; while :; do head -c 9000000 /dev/urandom > big; done',
+        ],
+      },
+      never,
+    )
+    await writer.next()
+    for (let round = 0; round < 3; round += 1) {
+      const { contents, changes } = await capture(server)
+      for (const [hash, bytes] of contents) expect(blobId(bytes)).toBe(hash)
+      expect(changes.length).toBeLessThan(2)
+    }
+    await server.killProcesses(never)
+    while (!(await writer.next()).done);
+    const last = await capture(server)
+    const sum = (await shell(server, 'sha256sum big')).stdout.slice(0, 64)
+    const known = [...last.contents.keys()].at(-1) ?? `sha256_${sum}`
+    expect(known).toBe(`sha256_${sum}`)
+    await destroy()
+  })
+
+  test('any sequence of edits is captured exactly, and hydrates elsewhere to the same digest', async () => {
+    const names = [
+      'a',
+      'b',
+      'a/x',
+      'a/y',
+      'b/a/x',
+      'é',
+      '\xff\xfe',
+      'e\u0301',
+      'new\nline',
+      ' lead',
+      '-dash',
+      'binary',
+    ]
+    const edit = fc.record({
+      kind: fc.constantFrom('write', 'write', 'remove', 'chmod', 'link', 'folder', 'move'),
+      name: fc.constantFrom(...names),
+      other: fc.constantFrom(...names),
+      content: fc.uint8Array({ maxLength: 40 }),
+    })
+    const { server, destroy } = await hydrated()
+    const states = committed(bench)
+    const log: CapturedChange[] = []
+    const contents = new Map<string, Buffer>()
+    await fc.assert(
+      fc.asyncProperty(fc.array(edit, { minLength: 1, maxLength: 12 }), async (edits) => {
+        await server.writeFile('.git/edit.mjs', Buffer.from(editScript), never)
+        const wire = edits.map((one) => ({
+          ...one,
+          name: latin(one.name).toString('hex'),
+          other: latin(one.other).toString('hex'),
+          content: Buffer.from(one.content).toString('hex'),
+        }))
+        const run = server.exec(
+          { argv: ['/opt/node/bin/node', '.git/edit.mjs', JSON.stringify(wire)] },
+          never,
+        )
+        let next = await run.next()
+        while (!next.done) next = await run.next()
+        expect(next.value.code).toBe(0)
+        const recorded = await capture(server)
+        for (const change of recorded.changes) {
+          const key = pathKey(change.action === 'deleted' ? change.path : change.state.path)
+          expect(change.action === 'created').toBe(!states.has(key))
+          expect(change.base).toBe(states.get(key)?.hash)
+        }
+        log.push(...recorded.changes)
+        for (const [hash, bytes] of recorded.contents) contents.set(hash, bytes)
+        applyTo(states, recorded.changes)
+        expect(recorded.digest).toBe(manifestDigest(states.values()))
+        expect(recorded.entries).toBe(states.size)
+      }),
+      { numRuns: 25 },
+    )
+    const final = await capture(server)
+    const copy = await hydrated(foldChanges(log), contents)
+    expect(copy.summary.manifestDigest).toBe(final.digest)
+    const unordered = await hydrated(log, contents)
+    expect(unordered.summary.manifestDigest).toBe(final.digest)
+    await Promise.all([destroy(), copy.destroy(), unordered.destroy()])
+  }, 90_000)
+})
+
+/** Runs inside: does each edit as far as the tree allows it. */
+const editScript = `
+  import { chmodSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+  const slash = Buffer.from('/')
+  for (const { kind, name, other, content } of JSON.parse(process.argv[2])) {
+    const path = Buffer.from(name, 'hex')
+    const bytes = Buffer.from(content, 'hex')
+    const up = path.lastIndexOf(47)
+    const clear = (target) => rmSync(target, { recursive: true, force: true })
+    try {
+      if (kind === 'remove') { clear(path); continue }
+      if (kind === 'chmod') { chmodSync(path, bytes.length % 2 ? 0o755 : 0o644); continue }
+      if (kind === 'move') { renameSync(path, Buffer.from(other, 'hex')); continue }
+      if (up > 0) {
+        try { mkdirSync(path.subarray(0, up), { recursive: true }) } catch { clear(path.subarray(0, up)); mkdirSync(path.subarray(0, up), { recursive: true }) }
+      }
+      clear(path)
+      if (kind === 'write') writeFileSync(path, bytes, { mode: bytes.length % 3 ? 0o644 : 0o755 })
+      if (kind === 'link') symlinkSync(Buffer.concat([Buffer.from('t'), bytes.filter((byte) => byte !== 0)]), path)
+      if (kind === 'folder') mkdirSync(path)
+    } catch {}
+  }
+`
