@@ -54,7 +54,7 @@ export function impossibleValues({ field }: RequestField): JsonValue[] {
 
 /** Values of API-02 that may be right or wrong, but never break anything. */
 export function strangeValues({ field }: RequestField): JsonValue[] {
-  const values = [null, '', 'NaN', 9_223_372_036_854_775_807, 0, '\0', '\u202e']
+  const values = [null, '', 'NaN', 2 ** 63, 0, '\0', '\u202e']
   return field.scalar === ScalarType.STRING ? [...values, 'x'.repeat(1 << 20)] : values
 }
 
