@@ -88,9 +88,9 @@ describe('table', () => {
     )
     expect(rows.join('\n')).toMatchInlineSnapshot(`
       "CHILDREN_RUNNING  2/2 ended  1m05s
-        #  state         time    files check       now
-      ✔ 1  done          4.2s    2     passed      command:fix {prompt}
-      ✖ 2  agent error                             fake"
+        #  state            time    files check       now
+      ✔ 1  done             4.2s    2     passed      command:fix {prompt}
+      ✖ 2  agent error                                fake"
     `)
   })
 

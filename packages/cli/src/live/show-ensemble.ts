@@ -3,6 +3,7 @@ import { ParallelAgentWorkflowStatusUpdateSchema, type ParallelAgentWorkflowStat
 import type { CliContext } from '../context.ts'
 import { messageJson } from '../output/message-json.ts'
 import { formatDuration } from '../values/duration.ts'
+import { createChildHeadlines } from './child-headlines.ts'
 import { createPlainLines } from './plain-lines.ts'
 import { createRepainter } from './repainter.ts'
 import { renderTable } from './table-view.ts'
@@ -35,7 +36,20 @@ export async function showEnsemble(
   const view = stream.isTTY && !jsonl ? createRepainter(stream) : undefined
   let last: ParallelAgentWorkflowStatusUpdate | undefined
   const frame = () =>
-    last ? renderTable(last, { now: now(), columns: stream.columns, rows: stream.rows, paint }) : []
+    last
+      ? renderTable(last, {
+          now: now(),
+          columns: stream.columns,
+          rows: stream.rows,
+          paint,
+          headline: (bcId) => headlines.of(bcId),
+        })
+      : []
+  const ended = new AbortController()
+  const headlines = createChildHeadlines(source, AbortSignal.any([signal, ended.signal]), () =>
+    view?.paint(frame),
+  )
+  const offTalk = output.onTalk(() => view?.clear())
   const tick = setInterval(() => last && view?.paint(frame), tickMs)
   tick.unref()
   try {
@@ -44,7 +58,6 @@ export async function showEnsemble(
       { ensembleId, from, signal },
       {
         onBroken: (_error, waitMs) => {
-          view?.clear()
           output.say(`Lost the connection to the server; trying again in ${formatDuration(waitMs)}.`)
         },
       },
@@ -52,12 +65,16 @@ export async function showEnsemble(
     for await (const update of updates) {
       last = update
       if (jsonl) output.jsonLine(messageJson(ParallelAgentWorkflowStatusUpdateSchema, update))
-      else if (view) view.paint(frame)
-      else for (const line of plain(update)) stream.write(`${line}\n`)
+      else if (view) {
+        for (const { bcId } of update.children) headlines.watch(bcId)
+        view.paint(frame)
+      } else for (const line of plain(update)) stream.write(`${line}\n`)
     }
     return last
   } finally {
     clearInterval(tick)
+    ended.abort()
+    offTalk()
     view?.finish()
   }
 }

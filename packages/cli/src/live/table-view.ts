@@ -12,11 +12,13 @@ export interface TableFrame {
   /** Lines that there is room for. */
   readonly rows: number
   readonly paint: Palette
+  /** What a child at work does now; undefined: what the update says. */
+  readonly headline?: (bcId: string) => string | undefined
 }
 
 const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const marks: Record<StateWord['tone'], string> = { wait: '·', work: '', good: '✔', bad: '✖', calm: '–' }
-const fixed = { number: 3, state: 14, elapsed: 8, files: 5, check: 12 }
+const fixed = { number: 3, state: 17, elapsed: 8, files: 5, check: 12 }
 
 /**
  * One picture of an ensemble for a terminal: a header with the phase, one row per child. Never wider or higher than the
@@ -59,10 +61,11 @@ function header(update: ParallelAgentWorkflowStatusUpdate, { now, columns, paint
 function renderRow(
   child: ParallelAgentWorkflowChild,
   index: number,
-  { now, paint }: TableFrame,
+  frame: TableFrame,
   wide: boolean,
   headlineWidth: number,
 ): string {
+  const { now, paint } = frame
   const state = stateOf(child)
   const mark = state.tone === 'work' ? spinner[Math.floor(now / 100) % spinner.length]! : marks[state.tone]
   const color = { wait: paint.dim, work: paint.cyan, good: paint.green, bad: paint.red, calm: paint.yellow }[
@@ -72,7 +75,8 @@ function renderRow(
   const elapsed = child.startedAtMs > 0n ? formatDuration(end - Number(child.startedAtMs)) : ''
   const check = checkWord(child)
   const checkColor = check === 'passed' ? paint.green : paint.red
-  const headline = truncate(lastLine(child.headline === '' ? child.agent : child.headline), headlineWidth)
+  const live = ['work', 'wait'].includes(state.tone) ? frame.headline?.(child.bcId) : undefined
+  const headline = truncate(lastLine(live ?? (child.headline || child.agent)), headlineWidth)
   return (
     `${color(mark)} ` +
     padEnd(String(index + 1), fixed.number) +

@@ -32,6 +32,8 @@ export interface Output {
   json(value: unknown): void
   /** A line of talk. Only for text that is safe already. */
   say(text: string): void
+  /** Calls back before each line of talk, until the returned function is called: a view that redraws itself makes room. */
+  onTalk(listener: () => void): () => void
 }
 
 export interface OutputOptions {
@@ -44,6 +46,7 @@ export function createOutput(stdout: Stream, stderr: Stream, options: OutputOpti
   const wanted = options.color && (options.env['NO_COLOR'] ?? '') === '' && options.env['TERM'] !== 'dumb'
   const forced = wanted && !['', '0', undefined].includes(options.env['FORCE_COLOR'])
   const colors = { stdout: wanted && (stdout.isTTY || forced), stderr: wanted && (stderr.isTTY || forced) }
+  const listeners = new Set<() => void>()
   return {
     format: options.format,
     stdout,
@@ -54,7 +57,14 @@ export function createOutput(stdout: Stream, stderr: Stream, options: OutputOpti
     line: (text = '') => stdout.write(`${text}\n`),
     jsonLine: (value) => stdout.write(`${safeJson(value)}\n`),
     json: (value) => stdout.write(`${safeJson(value, stdout.isTTY ? 2 : undefined)}\n`),
-    say: (text) => stderr.write(`${colors.stderr ? text : stripVTControlCharacters(text)}\n`),
+    say(text) {
+      for (const listener of listeners) listener()
+      stderr.write(`${colors.stderr ? text : stripVTControlCharacters(text)}\n`)
+    },
+    onTalk(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
   }
 }
 
