@@ -6,8 +6,9 @@ import { Context } from '@temporalio/activity'
  */
 export async function withHeartbeat<T>(
   heartbeatMs: number,
-  body: (signal: AbortSignal, phase: (name: string) => void) => Promise<T>,
+  body: (signal: AbortSignal, phase: (name: string) => void, cancelCause: () => CancelCause) => Promise<T>,
 ): Promise<T> {
+  // Kept: an abort listener runs outside the activity's context.
   const context = Context.current()
   let current = 'start'
   const beat = () => context.heartbeat({ phase: current })
@@ -15,18 +16,23 @@ export async function withHeartbeat<T>(
   // Three beats within one timeout: one may be lost or late without the activity being taken for dead.
   const timer = setInterval(beat, Math.max(100, heartbeatMs / 3))
   try {
-    return await body(context.cancellationSignal, (name) => {
-      current = name
-      beat()
-    })
+    return await body(
+      context.cancellationSignal,
+      (name) => {
+        current = name
+        beat()
+      },
+      () => causeOf(context),
+    )
   } finally {
     clearInterval(timer)
   }
 }
 
-/** Why the activity was asked to end: a stop by the workflow, a worker that shuts down, or another attempt that took over. */
-export function cancelCause(): 'stopped' | 'shutdown' | 'replaced' {
-  const details = Context.current().cancellationDetails
+/** Why an activity was asked to end: a stop by the workflow, a worker that shuts down, or another attempt that took over. */
+export type CancelCause = 'stopped' | 'shutdown' | 'replaced'
+
+function causeOf({ cancellationDetails: details }: Context): CancelCause {
   if (details?.workerShutdown) return 'shutdown'
   return details?.notFound || details?.timedOut ? 'replaced' : 'stopped'
 }

@@ -1,7 +1,7 @@
 import { isSandboxLimit, limitDetail } from './sandbox-limit.ts'
 import { parseAgentSpec, TuttiError, type Reason } from '@tutti/core'
 import type { CommandEvent } from '@tutti/protocol'
-import { cancelCause, withHeartbeat } from './heartbeat.ts'
+import { withHeartbeat, type CancelCause } from './heartbeat.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities, TurnInput, TurnResult } from './contract.ts'
 import { tailCommands } from './command-tail.ts'
@@ -24,14 +24,14 @@ export function createRunTurn(
 ): Activities['runTurn'] {
   return (input) =>
     orFail(() =>
-      withHeartbeat(input.heartbeatMs, async (cancelled, phase) => {
+      withHeartbeat(input.heartbeatMs, async (cancelled, phase, cancelCause) => {
         const session = sessions.get(input)
         const control = createTurnControl({
           timeoutMs: input.timeoutMs,
           stallMs: session.config.stallTimeoutMs,
         })
         const tail = new AbortController()
-        const onCancel = () => control.end(stopOfCancel())
+        const onCancel = () => control.end(stopOfCancel(cancelCause()))
         cancelled.addEventListener('abort', onCancel, { once: true })
         void session.server.lost.then((why) =>
           control.end({ kind: 'lost', reason: 'sandbox_lost', detail: why }),
@@ -54,8 +54,7 @@ export function createRunTurn(
     )
 }
 
-function stopOfCancel(): TurnStop {
-  const cause = cancelCause()
+function stopOfCancel(cause: CancelCause): TurnStop {
   if (cause === 'stopped') return { kind: 'command', reason: 'stopped_by_user', detail: '' }
   return {
     kind: 'handover',

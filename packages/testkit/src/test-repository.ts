@@ -23,12 +23,24 @@ export function createTestRepository(files: Readonly<Record<string, string>>): T
     writeFileSync(join(path, name), content)
   }
   git('add', '-A')
-  git('-c', 'user.name=Test', '-c', 'user.email=test@localhost', 'commit', '-q', '--allow-empty', '-m', 'start')
+  git(
+    '-c',
+    'user.name=Test',
+    '-c',
+    'user.email=test@localhost',
+    'commit',
+    '-q',
+    '--allow-empty',
+    '-m',
+    'start',
+  )
   return {
     path,
     git,
     tree(commit) {
-      const lines = git('ls-tree', '-r', '-z', commit).split('\0').filter((line) => line !== '')
+      const lines = git('ls-tree', '-r', '-z', commit)
+        .split('\0')
+        .filter((line) => line !== '')
       return Object.fromEntries(
         lines.map((line) => {
           const [meta = '', name = ''] = line.split('\t')

@@ -1,4 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -42,7 +43,10 @@ export interface TuttiStack {
   /** Resolves when `tutti dev` has ended by itself. */
   ended(): Promise<number | null>
   /** Runs the CLI on this data folder. */
-  cli(args: readonly string[], options?: { readonly env?: Readonly<Record<string, string>>; readonly input?: string }): CliProcess
+  cli(
+    args: readonly string[],
+    options?: { readonly env?: Readonly<Record<string, string>>; readonly input?: string },
+  ): CliProcess
   run(args: readonly string[]): Promise<CliRun>
   /** Runs the CLI with `-o json`. @throws Error with its stderr unless it exits with one of the codes (default 0). */
   json<T>(args: readonly string[], codes?: readonly number[]): Promise<T>
@@ -70,10 +74,16 @@ export async function createTuttiStack(options: TuttiStackOptions): Promise<Tutt
     TUTTI_PORT: '0',
     ...options.env,
   }
-  let server: { readonly process: ChildProcess; readonly ended: Promise<number | null>; readonly ready: ReadyLine } | undefined
+  let server:
+    | { readonly process: ChildProcess; readonly ended: Promise<number | null>; readonly ready: ReadyLine }
+    | undefined
 
   const launch = (args: readonly string[], env: Readonly<Record<string, string | undefined>>) =>
-    spawn(process.execPath, [mainPath, ...args, '--data-dir', dataDir], { env, cwd: folder, stdio: ['pipe', 'pipe', 'pipe'] })
+    spawn(process.execPath, [mainPath, ...args, '--data-dir', dataDir], {
+      env,
+      cwd: folder,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
 
   const stack: TuttiStack = {
     dataDir,
@@ -86,9 +96,15 @@ export async function createTuttiStack(options: TuttiStackOptions): Promise<Tutt
       const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
       const stderr: string[] = []
       child.stderr.on('data', (data: Buffer) => stderr.push(data.toString()))
-      const line = new Promise<string>((resolve) => createInterface({ input: child.stdout }).once('line', resolve))
+      const line = new Promise<string>((resolve) =>
+        createInterface({ input: child.stdout }).once('line', resolve),
+      )
       const first = await Promise.race([line, ended])
       if (typeof first !== 'string') throw new Error(`tutti dev ended with ${first}: ${stderr.join('')}`)
+      // What a server says before it dies is the first thing that whoever reads a failed test wants to know.
+      void ended.then(
+        (code) => code && process.stderr.write(`tutti dev ended with ${code}:\n${stderr.join('')}\n`),
+      )
       server = { process: child, ended, ready: JSON.parse(first) as ReadyLine }
       return server.ready
     },
@@ -110,7 +126,10 @@ export async function createTuttiStack(options: TuttiStackOptions): Promise<Tutt
       const out = { stdout: '', stderr: '' }
       child.stdout.on('data', (data: Buffer) => (out.stdout += data.toString()))
       child.stderr.on('data', (data: Buffer) => (out.stderr += data.toString()))
-      return { process: child, done: new Promise((resolve) => child.on('close', (code) => resolve({ code, ...out }))) }
+      return {
+        process: child,
+        done: new Promise((resolve) => child.on('close', (code) => resolve({ code, ...out }))),
+      }
     },
     run: (args) => stack.cli(args).done,
     async json<T>(args: readonly string[], codes: readonly number[] = [0]) {
@@ -122,8 +141,18 @@ export async function createTuttiStack(options: TuttiStackOptions): Promise<Tutt
     },
     async remove() {
       await stack.stop()
+      unmountBelow(folder)
       await rm(folder, { recursive: true, force: true })
     },
   }
   return stack
+}
+
+/** A stack that was killed leaves the file systems of its sandboxes mounted, for the next start to find; here there is none. */
+function unmountBelow(folder: string): void {
+  if (process.platform !== 'linux') return
+  for (const line of readFileSync('/proc/mounts', 'utf8').split('\n')) {
+    const target = line.split(' ')[1]
+    if (target?.startsWith(`${folder}/`)) execFileSync('umount', ['--lazy', target])
+  }
 }

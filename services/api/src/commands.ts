@@ -1,4 +1,12 @@
-import { TuttiError, isAgentId, isRejection, reduceAgent, type AgentCommand, type AgentId } from '@tutti/core'
+import {
+  TuttiError,
+  agentStateKey,
+  isAgentId,
+  isRejection,
+  reduceAgent,
+  type AgentCommand,
+  type AgentId,
+} from '@tutti/core'
 import { encodeRunEvent, type CommandEvent } from '@tutti/protocol'
 import type { AgentRow } from '@tutti/store'
 import type { CommandAnswer } from '@tutti/workflows'
@@ -50,7 +58,30 @@ export async function commandAgent(
   if (reason && answer.endingTurnId !== '') {
     await cancelTurn(deps, { bcId, turnId: answer.endingTurnId, commandId: requestId, reason }, signal)
   }
+  if (answer.turnId === '') await untilProjected(deps, row, answer, signal)
   return answer
+}
+
+/** Longer than a write takes, shorter than a person waits. */
+const projectedWithinMs = 2000
+
+/**
+ * Whoever asks next finds the state that was answered. A message does not wait for this: its answer says all that there is to
+ * know, and it must be quick.
+ */
+async function untilProjected(
+  { catalog, eventLog }: Pick<HandlerDeps, 'catalog' | 'eventLog'>,
+  { owner, bcId }: Pick<AgentRow, 'owner' | 'bcId'>,
+  answer: CommandAnswer,
+  signal: AbortSignal,
+): Promise<void> {
+  const deadline = performance.now() + projectedWithinMs
+  for (;;) {
+    const row = await catalog.agents.get(owner, bcId, signal)
+    const waitMs = deadline - performance.now()
+    if (agentStateKey(row.state) === answer.state || waitMs <= 0) return
+    await eventLog.read(bcId, row.logSequence, { types: ['status'], waitMs: Math.min(waitMs, 50) }, signal)
+  }
 }
 
 /** Tells a running turn to end. The workflow ends it too, only later: a failure here is no failure of the command. */

@@ -79,7 +79,8 @@ export async function agentInput(
     turns: row.turns,
     hadSandbox: row.hadSandbox,
     ...(firstTurn ? { firstTurn } : {}),
-    ...(row.ensembleId ? { ensembleId: row.ensembleId } : {}),
+    // A child that is reopened after its attempt is an agent like any other.
+    ...(row.ensembleId && row.state.status === 'UNSPECIFIED' ? { ensembleId: row.ensembleId } : {}),
     hasCheck: config.checkCommand !== '',
     timings: timingsOf(config, deps.config),
   }

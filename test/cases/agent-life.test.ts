@@ -1,0 +1,146 @@
+import type { TuttiClient } from '@tutti/client'
+import { CloudAgentWorkflowStatus } from '@tutti/proto'
+import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { startAgent } from './agent-driver.ts'
+import { connect } from './connect.ts'
+import { sandboxProcesses } from './sandbox-processes.ts'
+
+const temporalPath = inject('temporalServer')
+
+/** A script of the deterministic brain. */
+const script = (...lines: readonly string[]) => ['```tutti-script', ...lines, '```'].join('\n')
+
+describe.skipIf(!temporalPath)('the life of one agent, over the API', { timeout: 120_000 }, () => {
+  let stack: TuttiStack
+  let client: TuttiClient
+  let repository: TestRepository
+
+  beforeAll(async () => {
+    stack = await createTuttiStack({ temporalPath: temporalPath!, env: { TUTTI_MAX_SANDBOXES: '6' } })
+    await stack.start()
+    client = connect(stack)
+    repository = createTestRepository({ 'README.md': 'hello\n' })
+  })
+  afterAll(async () => {
+    await stack.remove()
+    repository.remove()
+  })
+
+  const scripted = (...lines: readonly string[]) =>
+    startAgent(client, { prompt: script(...lines), repository: repository.path, agent: 'embedded:scripted' })
+
+  test('API-08 a stop in the middle of a tool takes effect and keeps the agent usable', async () => {
+    const agent = await scripted(
+      'run: echo w > w.txt; (trap "" TERM; sleep 604 & wait; sleep 604) & echo started; sleep 603',
+    )
+    await agent.waitFor((event) => event.type === 'shell_output_delta' && 'data' in event.event)
+    const stoppedAt = Date.now()
+    await client.agents.stopAgent({ bcId: agent.bcId })
+    const rest = await agent.rest()
+    expect(Date.now() - stoppedAt).toBeLessThan(5000)
+    expect(rest.workflowStatus).toBe(CloudAgentWorkflowStatus.IDLE)
+    expect((await sandboxProcesses(stack)).filter((line) => line.includes('sleep'))).toEqual([])
+    const events = await agent.events()
+    expect(events.filter((event) => event.type === 'turn_ended')).toMatchObject([
+      { reason: 'stopped_by_user' },
+    ])
+    expect(events.filter((event) => event.type === 'tool_call_completed')).toMatchObject([
+      { outcome: 'cancelled' },
+    ])
+    expect(events.some((event) => event.type === 'file_change' && event.path === 'w.txt')).toBe(true)
+
+    await agent.followUp(script('run: cat w.txt'))
+    await agent.rest()
+    const after = await agent.events()
+    const output = after.flatMap((event) =>
+      event.type === 'shell_output_delta' && 'data' in event.event ? [event.event.data] : [],
+    )
+    expect(output.join('')).toContain('w\n')
+    expect(after.filter((event) => event.type === 'sandbox' && event.state === 'ready')).toHaveLength(1)
+  })
+
+  test('API-09 two follow-ups at the same time are queued in the order of their answers', async () => {
+    const agent = await scripted('run: echo started; sleep 1')
+    await agent.waitFor((event) => event.type === 'tool_call_started')
+    const answers = await Promise.all([agent.followUp(script('say: F1')), agent.followUp(script('say: F2'))])
+    expect(answers.map((answer) => answer.position).sort()).toEqual([1, 2])
+    await agent.rest()
+    const events = await agent.events()
+    const order = [...answers]
+      .sort((left, right) => left.position - right.position)
+      .map((answer) => answer.turnId)
+    const messages = events.flatMap((event) => (event.type === 'user_message' ? [event.turnId] : []))
+    expect(messages.slice(1)).toEqual(order)
+    expect(events.flatMap((event) => (event.type === 'turn_started' ? [event.turnId] : [])).slice(1)).toEqual(
+      order,
+    )
+    expect(events.flatMap((event) => (event.type === 'turn_ended' ? [event.reason] : []))).toEqual([
+      'completed',
+      'completed',
+      'completed',
+    ])
+  })
+
+  test('API-09 an interrupt ends the current turn and comes before what waits', async () => {
+    const agent = await scripted('run: echo started; sleep 30')
+    await agent.waitFor((event) => event.type === 'tool_call_started')
+    const first = await agent.followUp(script('say: F1'))
+    const second = await agent.followUp(script('say: F2'), 'interrupt')
+    await agent.rest()
+    const events = await agent.events()
+    expect(events.flatMap((event) => (event.type === 'turn_ended' ? [event.reason] : []))).toEqual([
+      'interrupted',
+      'completed',
+      'completed',
+    ])
+    expect(events.flatMap((event) => (event.type === 'turn_started' ? [event.turnId] : [])).slice(1)).toEqual(
+      [second.turnId, first.turnId],
+    )
+  })
+
+  test('API-10 an archived agent refuses a follow-up until it is resumed, and then has files and conversation', async () => {
+    const agent = await scripted('write: kept.txt <<EOF', 'kept', 'EOF', 'say: the code word is amber-17')
+    await agent.rest()
+    await client.composers.archiveBackgroundComposer({ bcId: agent.bcId })
+    expect(await agent.state()).toBe('ARCHIVED')
+    const before = await agent.events()
+    await expect(agent.followUp('hello again')).rejects.toMatchObject({ code: 'failed_precondition' })
+    expect((await agent.events()).filter((event) => event.type === 'user_message')).toHaveLength(
+      before.filter((event) => event.type === 'user_message').length,
+    )
+    await client.composers.resumeBackgroundComposer({ bcId: agent.bcId })
+    expect(await agent.state()).toBe('IDLE')
+    expect((await agent.events()).filter((event) => event.type === 'turn_started')).toHaveLength(1)
+    await agent.followUp(script('run: cat kept.txt'))
+    await agent.rest()
+    const events = await agent.events()
+    const output = events.flatMap((event) =>
+      event.type === 'shell_output_delta' && 'data' in event.event ? [event.event.data] : [],
+    )
+    expect(output.join('')).toContain('kept')
+    expect(await agent.state()).toBe('IDLE')
+  })
+
+  test('STR-16 stream, get and list agree at the end, and the stream closes after the last event', async () => {
+    for (const [lines, reason] of [
+      [['say: done'], 'completed'],
+      [['fail: no luck'], 'agent_error'],
+    ] as const) {
+      const agent = await scripted(...lines)
+      const seen: string[] = []
+      for await (const { message } of client.composers.streamConversation({ bcId: agent.bcId })) {
+        if (message.case === 'workflowStatusWithOffset') {
+          seen.push(CloudAgentWorkflowStatus[message.value.workflowStatus])
+        }
+      }
+      const got = await agent.get()
+      const { composers } = await client.composers.listBackgroundComposers({ pageSize: 1000 })
+      const listed = composers.find((composer) => composer.bcId === agent.bcId)!
+      const last = seen.at(-1)
+      expect(CloudAgentWorkflowStatus[got.workflowStatus]).toBe(last)
+      expect(CloudAgentWorkflowStatus[listed.workflowStatus]).toBe(last)
+      expect(got.state?.reason).toBe(reason)
+    }
+  })
+})
