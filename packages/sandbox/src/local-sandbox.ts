@@ -11,6 +11,7 @@ import { launchArgv } from './launch-argv.ts'
 import type { Exec, ExecRequest, Sandbox, SandboxSpec } from './port.ts'
 import { isSameProcess, processStat, signalProcess } from './processes.ts'
 import { capProcesses } from './process-cap.ts'
+import { refuseAborted } from './refuse-aborted.ts'
 import type { ResourceGroup } from './resource-group.ts'
 import { mountedLimitHit, type SandboxDisk } from './sandbox-disk.ts'
 import { writeState, type SandboxState } from './sandbox-state.ts'
@@ -162,7 +163,7 @@ export function createLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
       return mount ? mount.host + inside.slice(mount.inside.length) : inside
     },
     async exec(request, signal) {
-      if (signal.aborted) throw TuttiError.from(signal.reason)
+      refuseAborted(signal)
       if (gone)
         throw new TuttiError('unavailable', 'The sandbox has ended; make a new one.', { sandbox: state.id })
       if (bubblewrap && started) {
@@ -184,13 +185,13 @@ export function createLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
         )
       }
       for (const file of files) {
-        if (signal.aborted) throw TuttiError.from(signal.reason)
+        refuseAborted(signal)
         const { root, below } = hostPath(file.path, ownFolders)
         await putHostFile(root, below, file.bytes, file.mode)
       }
     },
     async get(path, maxBytes, signal) {
-      if (signal.aborted) throw TuttiError.from(signal.reason)
+      refuseAborted(signal)
       const { root, below } = hostPath(path, ownFolders)
       return getHostFile(root, below, maxBytes)
     },

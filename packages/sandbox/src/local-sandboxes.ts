@@ -2,12 +2,13 @@ import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { systemClock, TuttiError, type Clock } from '@tutti/core'
 import { probeBubblewrap, refuseIsolation, type BubblewrapSupport } from './bubblewrap-probe.ts'
-import { removeGroups } from './cgroup-folder.ts'
+import { removeEmptyGroups } from './remove-empty-groups.ts'
 import { endProcesses } from './end-processes.ts'
 import { createLocalSandbox, type LocalSandbox } from './local-sandbox.ts'
 import { pickLimiter } from './pick-limiter.ts'
 import type { SandboxProvider, SandboxRef, SandboxSpec } from './port.ts'
 import { bootId, processStat } from './processes.ts'
+import { refuseAborted } from './refuse-aborted.ts'
 import type { LimiterKind, ResourceLimiter } from './resource-group.ts'
 import { canMountDisk, makeDisk, removeDisk } from './sandbox-disk.ts'
 import {
@@ -88,7 +89,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
     mounts ??= options.disk === 'watchdog' ? Promise.resolve(false) : canMountDisk(root)
     const mounted = await mounts
     limiter ??= pickLimiter(options.limiter)
-    if (signal.aborted) throw TuttiError.from(signal.reason)
+    refuseAborted(signal)
 
     const state: SandboxState = {
       version: 1,
@@ -131,7 +132,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
   ): Promise<void> {
     if (state) {
       await endProcesses(state, graceMs, signal, clock)
-      removeGroups(state.groups)
+      await removeEmptyGroups(state.groups, signal, clock)
     }
     await removeDisk(sandboxFolder(root, id))
     await removeState(root, id)
@@ -151,7 +152,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
     name: 'local',
 
     async create(spec, signal) {
-      if (signal.aborted) throw TuttiError.from(signal.reason)
+      refuseAborted(signal)
       const id = sandboxId(spec.key)
       await ending.get(id)
       const existing = living.get(id)

@@ -47,6 +47,7 @@ export function createCapturedWorkspace({
   let seenFolders = new Set<string>()
   let rules = ''
   let reported = new Set<string>()
+  const rulesNow = (tree: ScannedTree) => `${ignored.excludeMark()}\n${rulesOf(tree)}`
   const absolute = (key: string) => pathBytes(Buffer.from(root).toString('latin1') + '/' + key)
 
   /** Walks, and leaves out what is ignored. A changed rule file makes every earlier answer void. */
@@ -55,14 +56,13 @@ export function createCapturedWorkspace({
     const holders = ancestors(tracked)
     const prune = (key: string) => gitlinks.has(key) || (ignoredPaths.has(key) && !holders.has(key))
     let tree = await scanTree(root, { prune, signal })
-    const rulesNow = rulesOf(tree)
-    if (rulesNow !== rules) {
+    if (rulesNow(tree) !== rules) {
       if (ignoredPaths.size > 0) {
         ignoredPaths = new Set()
         seenFolders = new Set()
         tree = await scanTree(root, { prune, signal })
       }
-      rules = rulesOf(tree)
+      rules = rulesNow(tree)
       seenFolders = new Set()
     }
     const newFolders = tree.folders.filter((key) => !seenFolders.has(key))
@@ -91,7 +91,7 @@ export function createCapturedWorkspace({
       seenFolders = new Set()
       reported = new Set()
       const tree = await scanTree(root, { prune: (key) => gitlinks.has(key), signal })
-      rules = rulesOf(tree)
+      rules = rulesNow(tree)
       const next = new Map<string, KnownFile>()
       for (const [key, file] of tree.files) {
         signal.throwIfAborted()

@@ -13,6 +13,8 @@ export interface IgnoredPaths {
   of(keys: readonly string[], signal: AbortSignal): Promise<Set<string>>
   /** Ignored paths that the agent has put into its index all the same. Asked again only when its index changed. */
   forced(signal: AbortSignal): Promise<ReadonlySet<string>>
+  /** Another text whenever `.git/info/exclude` has changed. */
+  excludeMark(): string
 }
 
 export function createIgnoredPaths(workdir: string, home: string): IgnoredPaths {
@@ -46,6 +48,10 @@ export function createIgnoredPaths(workdir: string, home: string): IgnoredPaths 
     )
 
   return {
+    excludeMark() {
+      const stat = statOf(exclude)
+      return stat ? `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}` : ''
+    },
     async of(keys, signal) {
       if (keys.length === 0) return new Set()
       await prepare()

@@ -1,3 +1,5 @@
+import { maxFrameBytes } from './frame.ts'
+
 /** One message of a call: what it says, and raw bytes. */
 export interface CallMessage {
   readonly head: unknown
@@ -36,6 +38,7 @@ export interface CallWire {
 export function createCallStream(wire: CallWire): CallPlumbing {
   let room = windowBytes
   let owed = 0
+  let queued = 0
   let ended = false
   let failure: Error | undefined
   const received: CallMessage[] = []
@@ -43,6 +46,7 @@ export function createCallStream(wire: CallWire): CallPlumbing {
   let wakeReader: (() => void) | undefined
 
   const consumed = (message: CallMessage) => {
+    queued -= costOf(message.bytes)
     owed += costOf(message.bytes)
     if (owed < windowBytes / 4) return
     wire.credit(owed)
@@ -73,6 +77,9 @@ export function createCallStream(wire: CallWire): CallPlumbing {
     end: () => wire.end(),
     messages: { [Symbol.asyncIterator]: read },
     onMessage(message) {
+      queued += costOf(message.bytes)
+      // One message may overdraw the window; an end that sends on regardless would fill this one's memory.
+      if (queued > windowBytes + maxFrameBytes) throw new Error('the other end sends more than it may')
       received.push(message)
       wakeReader?.()
     },
