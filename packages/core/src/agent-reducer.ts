@@ -53,7 +53,7 @@ const table: Record<AgentStateKey, Record<AgentCommandType, Answer>> = {
     interrupt: (state, input) => ({ ...end(state, 'interrupted'), queue: [turnOf(input), ...state.queue] }),
     stop: (state, input) => ({
       ...end(state, 'stopped_by_user'),
-      queue: input.type === 'stop' && input.all ? [] : state.queue,
+      queue: input.type === 'stop' && input.all && state.queue.length > 0 ? [] : state.queue,
     }),
     pause: (state) => ({ ...state, ending: state.ending ?? 'paused', next: 'paused' }),
     resume: (state) => omitNext(state),
@@ -133,8 +133,14 @@ export function reduceAgent(state: AgentState, input: AgentInput): AgentState | 
   const key = agentStateKey(state)
   const answer = table[key][input.type]
   if (answer === 'same' || answer === 'accepted') return state
-  if (typeof answer === 'function') return answer(state, input)
+  if (typeof answer === 'function') return unlessEqual(state, answer(state, input))
   return { rejected: true, state: key, message: `The agent is ${key}. ${answer.refuse}` }
+}
+
+/** The old object when nothing has changed: fields are compared by identity, since the table copies only what it changes. */
+function unlessEqual(before: AgentState, after: AgentState): AgentState {
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof AgentState>
+  return [...names].every((name) => before[name] === after[name]) ? before : after
 }
 
 export const isRejection = (answer: AgentState | Rejection): answer is Rejection => 'rejected' in answer

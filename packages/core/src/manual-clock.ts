@@ -15,16 +15,20 @@ export function createManualClock(startMs = 0): ManualClock {
     monotonic: () => time - startMs,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
-        const sleeper = { due: time + ms, wake: resolve }
+        const cancel = () => reject(new TuttiError('cancelled', 'The call was cancelled.'))
+        if (signal.aborted) return cancel()
+        if (ms <= 0) return resolve()
+        const onAbort = () => {
+          sleepers.delete(sleeper)
+          cancel()
+        }
+        const wake = () => {
+          signal.removeEventListener('abort', onAbort)
+          resolve()
+        }
+        const sleeper = { due: time + ms, wake }
         sleepers.add(sleeper)
-        signal.addEventListener(
-          'abort',
-          () => {
-            sleepers.delete(sleeper)
-            reject(new TuttiError('cancelled', 'The call was cancelled.'))
-          },
-          { once: true },
-        )
+        signal.addEventListener('abort', onAbort, { once: true })
       }),
     advance(ms) {
       time += ms

@@ -4,6 +4,7 @@ import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/commo
 import {
   ChildWorkflowCancellationType,
   ParentClosePolicy,
+  TemporalFailure,
   isCancellation,
   startChild,
   type ChildWorkflowHandle,
@@ -40,8 +41,13 @@ export async function runChildren(deps: ChildrenDeps): Promise<ChildEnd[]> {
     const started = await Promise.all(batch.map((child) => start(deps.input, child)))
     for (const [index, handle] of started.entries()) {
       const child = batch[index]!
-      deps.onState(child, handle ? 'running' : 'cancelled')
-      ends.push(settle(child, handle, deps))
+      if ('reason' in handle) {
+        deps.onState(child, describeEnd(handle))
+        ends.push(Promise.resolve(handle))
+      } else {
+        deps.onState(child, 'running')
+        ends.push(settle(child, handle, deps))
+      }
     }
   }
   deps.onStarted()
@@ -50,8 +56,8 @@ export async function runChildren(deps: ChildrenDeps): Promise<ChildEnd[]> {
 
 type Handle = ChildWorkflowHandle<typeof cloudAgent>
 
-/** Undefined when the ensemble was cancelled before this child began. */
-async function start(input: ParallelAgentsInput, child: ChildInput): Promise<Handle | undefined> {
+/** Its end at once when the ensemble was cancelled before this child began, or when it cannot be started. */
+async function start(input: ParallelAgentsInput, child: ChildInput): Promise<Handle | ChildEnd> {
   const argument: CloudAgentInput = {
     bcId: child.bcId,
     owner: input.owner,
@@ -82,20 +88,23 @@ async function start(input: ParallelAgentsInput, child: ChildInput): Promise<Han
       ],
     })
   } catch (thrown) {
-    if (isCancellation(thrown)) return undefined
+    const { bcId } = child
+    if (isCancellation(thrown)) return { bcId, status: 'IDLE', reason: 'stopped_by_user' }
+    // Only what Temporal refused is the child's own failure; anything else is a defect of this code and must show as one.
+    if (thrown instanceof TemporalFailure) return { bcId, status: 'ERROR', reason: 'internal' }
     throw thrown
   }
 }
 
-async function settle(child: ChildInput, handle: Handle | undefined, deps: ChildrenDeps): Promise<ChildEnd> {
+const describeEnd = (end: ChildEnd): string => `${end.status} (${end.reason})`
+
+async function settle(child: ChildInput, handle: Handle, deps: ChildrenDeps): Promise<ChildEnd> {
   const end = await endOf(child, handle)
-  deps.onState(child, `${end.status} (${end.reason})`)
+  deps.onState(child, describeEnd(end))
   return end
 }
 
-async function endOf(child: ChildInput, handle: Handle | undefined): Promise<ChildEnd> {
-  const { bcId } = child
-  if (!handle) return { bcId, status: 'IDLE', reason: 'stopped_by_user' }
+async function endOf({ bcId }: ChildInput, handle: Handle): Promise<ChildEnd> {
   try {
     const { status, reason } = await handle.result()
     return { bcId, status: status === 'RUNNING' || status === 'UNSPECIFIED' ? 'ERROR' : status, reason }

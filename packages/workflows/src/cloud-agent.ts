@@ -1,6 +1,6 @@
 import type { Activities, ChildEnd } from '@tutti/activities'
-import type { AgentState, BlobId } from '@tutti/core'
-import { isAtRest, reduceAgent, type AgentInput } from '@tutti/core'
+import type { AgentState } from '@tutti/core'
+import { reduceAgent, type AgentInput } from '@tutti/core'
 import {
   CancellationScope,
   allHandlersFinished,
@@ -20,6 +20,7 @@ import {
   type CloudAgentInput,
   type CloudAgentResult,
   type CommandAnswer,
+  type Delivery,
 } from './contract.ts'
 import { agentDetails, showStatus } from './operator-text.ts'
 import { profiles } from './profiles.ts'
@@ -38,7 +39,7 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
   let turnScope: CancellationScope | undefined
   let releaseAsked = false
   let lastDetail = ''
-  const deliveries: { requestId: string; planBlobId?: BlobId }[] = []
+  const deliveries: Delivery[] = [...(input.deliveries ?? [])]
   const seen = new Map<string, CommandAnswer>(input.seen)
   const sandbox = createSandboxLife(input, (text) => text)
   const { recordState } = proxyActivities<Activities>({ ...profiles.record, summary: 'record the state' })
@@ -56,13 +57,9 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
     }),
   })
 
-  const move = (next: AgentState) => {
-    const changed =
-      next.status !== state.status || next.paused !== state.paused || next.queue.length !== state.queue.length
-    state = next
+  const showDetails = () =>
     setCurrentDetails(agentDetails(input, state, turns, sandbox.incarnation(), sandbox.has()))
-    if (!changed) return
-    showStatus(state)
+  const addStatus = () =>
     recorder.add({
       type: 'status',
       status: state.status,
@@ -71,6 +68,16 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
       queued: state.queue.length,
       hadSandbox,
     })
+  const move = (next: AgentState) => {
+    const changed =
+      next.status !== state.status || next.paused !== state.paused || next.queue.length !== state.queue.length
+    const expired = next.status === 'EXPIRED' && state.status !== 'EXPIRED'
+    state = next
+    showDetails()
+    if (!changed) return
+    showStatus(state)
+    if (expired) recorder.add({ type: 'session_close', reason: state.reason ?? 'expired' })
+    addStatus()
   }
   const feed = (change: AgentInput) => {
     const next = reduceAgent(state, change)
@@ -118,15 +125,11 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
         recorder,
         state: () => state,
         onReady: () => {
+          showDetails()
           if (hadSandbox) return
+          // Clients of the seeds see CREATING until now (design §4), so the same status is said again.
           hadSandbox = true
-          recorder.add({
-            type: 'status',
-            status: state.status,
-            paused: state.paused,
-            queued: state.queue.length,
-            hadSandbox,
-          })
+          addStatus()
         },
       }),
     )
@@ -164,20 +167,23 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
     turnScope?.cancel()
   })
 
+  /** Nothing is left for this run to wait for; a paused child with waiting turns still belongs to its ensemble. */
+  const mayReturn = () =>
+    cancelled || isClosed() || (input.ensembleId ? state.queue.length === 0 : !sandbox.has())
+
   const live = async () => {
-    begin()
     for (;;) {
-      if (state.status === 'RUNNING') await turn()
-      else if (deliveries.length > 0) await deliver()
-      else if (cancelled || input.ensembleId || (isAtRest(state) && !sandbox.has())) return
-      else if (isClosed()) return
+      // What was accepted at rest is delivered as it was then, before a newer turn changes it.
+      if (deliveries.length > 0) await deliver()
+      else if (state.status === 'RUNNING') await turn()
+      else if (mayReturn()) return
       else {
         releaseAsked = false
         const woken = await condition(
-          () => hasWork() || isClosed() || releaseAsked || cancelled,
+          () => hasWork() || mayReturn() || releaseAsked || recorder.failed(),
           input.timings.inactivityMs,
         )
-        if (!woken || (releaseAsked && !hasWork())) return
+        if (!woken || recorder.failed() || (releaseAsked && !hasWork())) return
       }
       if (isFull()) return
     }
@@ -185,8 +191,8 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
 
   /** A child leaves its attempt for its ensemble, while its sandbox still knows what it said last. */
   const settle = async () => {
+    await recorder.flushed()
     if (input.ensembleId) {
-      await recorder.flushed()
       const { recordAttempt } = proxyActivities<Activities>({
         ...profiles.record,
         summary: 'record the attempt',
@@ -199,22 +205,26 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
         detail: lastDetail.slice(0, 4096),
       })
     }
-    await sandbox.release()
   }
 
   return CancellationScope.nonCancellable(async () => {
     const recording = recorder.run()
+    begin()
     for (;;) {
-      await live()
-      if (!hasWork()) await settle()
+      try {
+        await live()
+        if (!hasWork()) await settle()
+      } finally {
+        if (!hasWork() || isFull() || recorder.failed()) await sandbox.release()
+      }
       await condition(allHandlersFinished)
       await recorder.flushed()
+      // From here to the end nothing is waited for, so that no command can come in between and be lost.
       if (!hasWork() || isFull()) break
     }
     recorder.stop()
     await recording
     if (hasWork()) {
-      await sandbox.release()
       const { firstTurn: _, ...rest } = input
       return continueAsNew<typeof cloudAgent>({
         ...rest,
@@ -223,6 +233,7 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
         hadSandbox,
         incarnation: sandbox.incarnation(),
         seen: [...seen],
+        deliveries,
       })
     }
     return { bcId: input.bcId, status: state.status, reason: state.reason ?? 'completed' }

@@ -81,8 +81,16 @@ export interface CloudAgentInput {
   readonly timings: AgentTimings
   /** Answers of requests seen by the run before; only set by continue-as-new. */
   readonly seen?: readonly (readonly [string, CommandAnswer])[]
+  /** Deliveries that the run before accepted and did not get to; only set by continue-as-new. */
+  readonly deliveries?: readonly Delivery[]
   /** Forces continue-as-new after this many history events; for tests. */
   readonly testMaxHistory?: number
+}
+
+/** An accepted `deliver`: who asked, and the delivery plan as a JSON blob. */
+export interface Delivery {
+  readonly requestId: string
+  readonly planBlobId?: BlobId
 }
 
 /** What a run of `cloudAgent` returns: where the agent stands. */

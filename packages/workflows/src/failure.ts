@@ -25,9 +25,18 @@ export interface Failure {
 export function readFailure(thrown: unknown): Failure | undefined {
   if (isCancellation(thrown)) return undefined
   if (!(thrown instanceof ActivityFailure) && !(thrown instanceof ChildWorkflowFailure)) throw thrown
-  const { cause } = thrown
+  let { cause } = thrown
+  // A child that failed by an activity of its own wraps that failure.
+  while (cause instanceof ActivityFailure) cause = cause.cause
   if (cause instanceof TimeoutFailure) {
-    return { reason: 'sandbox_lost', detail: cause.message, sandboxLost: true, planned: false }
+    const neverBegan = cause.timeoutType === 'SCHEDULE_TO_START'
+    const sandboxLost = neverBegan || cause.timeoutType === 'HEARTBEAT'
+    return {
+      reason: sandboxLost ? 'sandbox_lost' : 'timeout',
+      detail: cause.message,
+      sandboxLost,
+      planned: neverBegan,
+    }
   }
   if (cause instanceof ApplicationFailure) {
     const reason = cause.type && Object.hasOwn(reasons, cause.type) ? (cause.type as Reason) : 'internal'

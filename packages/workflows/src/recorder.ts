@@ -5,8 +5,10 @@ import { condition, workflowInfo } from '@temporalio/workflow'
 export interface Recorder {
   /** Puts events into the next batch. */
   add(...events: readonly WorkflowEvent[]): void
-  /** Resolves when everything added so far is durable. */
+  /** Resolves when everything added so far is durable. @throws ActivityFailure when it cannot be: then the run must not go on. */
   flushed(): Promise<void>
+  /** The log refused for good. */
+  readonly failed: () => boolean
   /** Runs until {@link stop}; started once by the workflow, which awaits it before it ends. */
   run(): Promise<void>
   stop(): void
@@ -25,6 +27,7 @@ export function createRecorder({ snapshot, recordState }: RecorderDeps): Recorde
   let sequence = 0
   let writing = false
   let stopped = false
+  let failure: { readonly thrown: unknown } | undefined
 
   const idle = () => waiting.length === 0 && !writing
 
@@ -32,7 +35,11 @@ export function createRecorder({ snapshot, recordState }: RecorderDeps): Recorde
     add(...events) {
       waiting.push(...events)
     },
-    flushed: () => condition(idle),
+    async flushed() {
+      await condition(() => failure !== undefined || idle())
+      if (failure) throw failure.thrown
+    },
+    failed: () => failure !== undefined,
     async run() {
       for (;;) {
         await condition(() => waiting.length > 0 || stopped)
@@ -41,7 +48,12 @@ export function createRecorder({ snapshot, recordState }: RecorderDeps): Recorde
         waiting = []
         writing = true
         sequence += 1
-        await recordState({ ...snapshot(), runId, sequence, events: batch })
+        try {
+          await recordState({ ...snapshot(), runId, sequence, events: batch })
+        } catch (thrown) {
+          failure = { thrown }
+          return
+        }
         writing = false
       }
     },

@@ -8,10 +8,8 @@ export interface SandboxLife {
   readonly has: () => boolean
   readonly incarnation: () => number
   /** An admitted, provisioned, hydrated sandbox; does nothing when there is one. */
-  ensure(turnTimeoutMs?: number): Promise<void>
-  /** The sandbox is known to be gone: the next {@link ensure} makes a new incarnation. */
-  lost(): void
-  /** Ends the sandbox and gives its slot back; never fails, since the reaper has the last word. */
+  ensure(): Promise<void>
+  /** Ends the sandbox, whatever is left of it, and gives its slot back; the next {@link ensure} makes a new incarnation. */
   release(): Promise<void>
   /** Activities that must run on the sandbox's host. */
   onHost(): HostActivities
@@ -58,9 +56,6 @@ export function createSandboxLife(input: CloudAgentInput, summary: (text: string
         heartbeatMs: heartbeatTimeout,
       })
       ready = true
-    },
-    lost() {
-      ready = false
     },
     async release() {
       const queue = hostQueue

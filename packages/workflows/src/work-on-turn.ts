@@ -1,3 +1,4 @@
+import type { TurnResult } from '@tutti/activities'
 import { limits, type AgentState, type Reason, type Turn } from '@tutti/core'
 import { CancellationScope, isCancellation } from '@temporalio/workflow'
 import { readFailure } from './failure.ts'
@@ -26,23 +27,24 @@ export interface TurnDeps {
  */
 export async function workOnTurn(turn: Turn, number: number, deps: TurnDeps): Promise<TurnEnd> {
   let restarts = 0
-  let continued = turn.begun ?? false
+  let begun = turn.begun ?? false
   for (;;) {
     try {
+      await makeReady(deps)
+      const continued = begun
+      begun = true
       return await attemptTurn(turn, number, continued, deps)
     } catch (thrown) {
       if (isCancellation(thrown)) return cancelledEnd(deps)
       const failure = readFailure(thrown)!
       if (!failure.sandboxLost) return { reason: failure.reason, failed: true, detail: failure.detail }
       await deps.sandbox.release()
-      deps.sandbox.lost()
-      continued = true
       if (!failure.planned) restarts += 1
-      if (restarts > limits.maxRestarts)
-        return { reason: 'sandbox_lost', failed: true, detail: failure.detail }
       deps.recorder.add({ type: 'turn_interrupted', turnId: turn.turnId, restart: restarts })
       // A stop that arrived while the sandbox was being lost must not start another one.
       if (deps.state().ending) return cancelledEnd(deps)
+      if (restarts > limits.maxRestarts)
+        return { reason: 'sandbox_lost', failed: true, detail: failure.detail }
     }
   }
 }
@@ -52,28 +54,49 @@ function cancelledEnd({ state }: TurnDeps): TurnEnd {
   return { reason: state().ending ?? 'stopped_by_user', failed: false }
 }
 
-async function attemptTurn(turn: Turn, number: number, continued: boolean, deps: TurnDeps): Promise<TurnEnd> {
-  const { input, sandbox, recorder } = deps
-  const heartbeatMs = input.timings.heartbeatMs
+/**
+ * A turn that was ended ends as the state says: the activity knows only that it was cancelled, or an older word from the log, and
+ * a paused turn that came back as stopped would not go on at resume.
+ */
+function wordOfTheState(end: TurnResult, { state }: TurnDeps): TurnResult {
+  const { ending } = state()
+  return ending && !end.failed && end.reason !== 'completed' ? { ...end, reason: ending } : end
+}
+
+async function makeReady({ sandbox, recorder, onReady }: TurnDeps): Promise<void> {
   await sandbox.ensure()
-  deps.onReady()
+  onReady()
+  // The message is in the log before anything that answers it.
   await recorder.flushed()
+}
+
+async function attemptTurn(turn: Turn, number: number, continued: boolean, deps: TurnDeps): Promise<TurnEnd> {
+  const { input, sandbox } = deps
+  const heartbeatMs = input.timings.heartbeatMs
   const host = sandbox.onHost()
-  const end = await host.runTurn({
-    ...sandbox.scope(),
-    turn,
-    number,
-    continued,
-    timeoutMs: input.timings.turnTimeoutMs,
-    heartbeatMs,
-  })
+  const end = wordOfTheState(
+    await host.runTurn({
+      ...sandbox.scope(),
+      turn,
+      number,
+      continued,
+      timeoutMs: input.timings.turnTimeoutMs,
+      heartbeatMs,
+    }),
+    deps,
+  )
   // From here on a stop changes nothing any more: what was made is kept.
   return CancellationScope.nonCancellable(async () => {
     const checkpoint = await host.checkpointTurn({ ...sandbox.scope(), turnId: turn.turnId, heartbeatMs })
     if (end.failed || end.reason !== 'completed') return end
     if (input.ensembleId && checkpoint.filesChanged === 0)
       return { reason: 'nothing_to_deliver', failed: false }
-    if (input.hasCheck) await host.checkAttempt({ ...sandbox.scope(), heartbeatMs })
+    if (input.hasCheck) {
+      // Only evidence for ranking: a check that cannot be run, or that takes the sandbox with it, undoes no finished turn.
+      await host.checkAttempt({ ...sandbox.scope(), heartbeatMs }).catch(async (thrown: unknown) => {
+        if (readFailure(thrown)?.sandboxLost) await sandbox.release()
+      })
+    }
     return end
   })
 }
