@@ -9,7 +9,9 @@ import { admitRequest, assertMayListen, type Caller } from './request-guard.ts'
 import { createRoutes } from './routes.ts'
 import { createRpcHandler } from './rpc-handler.ts'
 import { createSharedPort } from './shared-port.ts'
-import { startSweep } from './sweep-starting.ts'
+import { expirySweepMs, sweepExpired } from './sweep-expired.ts'
+import { sweepPeriodically } from './sweep-periodically.ts'
+import { startSweepMs, sweepStarting } from './sweep-starting.ts'
 import { toConnectError } from './tutti-error-to-connect.ts'
 
 export interface ApiServer {
@@ -39,7 +41,7 @@ export function createApiServer(deps: ApiDeps): ApiServer {
     onFailure: (method, err) => log.warn({ method, err }, 'answer cut off'),
   })
   const port = createSharedPort((request, response) => void handle(request, response))
-  let stopSweep: () => Promise<void> = () => Promise.resolve()
+  let stopSweeps: readonly (() => Promise<void>)[] = []
   let listening: { host: string; port: number } | undefined
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -110,7 +112,10 @@ export function createApiServer(deps: ApiDeps): ApiServer {
         })
         port.server.listen(wanted, host)
       })
-      stopSweep = startSweep(deps)
+      stopSweeps = [
+        sweepPeriodically(deps, startSweepMs, sweepStarting),
+        sweepPeriodically(deps, expirySweepMs(config['agent.retention']), sweepExpired),
+      ]
     },
     address() {
       if (!listening) throw new TuttiError('failed_precondition', 'The server does not listen yet.')
@@ -123,7 +128,7 @@ export function createApiServer(deps: ApiDeps): ApiServer {
           new TuttiError('unavailable', 'The server is going down; resume from the last offset.'),
         ),
       )
-      await stopSweep()
+      await Promise.all(stopSweeps.map((stop) => stop()))
       if (listening) await port.close()
     },
   }

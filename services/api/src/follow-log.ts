@@ -1,6 +1,8 @@
 import { limits, type LogId } from '@tutti/core'
 import { decodeOffset } from '@tutti/protocol'
-import type { EventLog, LogRecord } from '@tutti/store'
+import type { EventLog, LogHead, LogRecord, ReadResult } from '@tutti/store'
+
+import type { SharedReads } from './shared-reads.ts'
 
 /** What one look at a log gave. */
 export interface Followed {
@@ -21,26 +23,28 @@ export interface Followed {
  * once, at once; later when records came or it is time for a heartbeat (10 s ± 20 %, design §11.11).
  */
 export async function* followLog(
-  eventLog: EventLog,
+  reads: SharedReads,
   log: LogId,
   from: number,
   heartbeatMs: number,
   signal: AbortSignal,
 ): AsyncGenerator<Followed, void, undefined> {
   let position = from
-  let waitMs = 0
+  let atHead = false
   for (;;) {
-    const { records, next, head } = await eventLog.read(log, position, { waitMs }, signal)
-    position = next
-    const atHead = position >= head.last
-    yield {
-      records,
-      position,
-      atHead,
-      idle: waitMs > 0 && records.length === 0,
-      closed: atHead && head.closed,
+    const waitMs = heartbeatMs * (0.8 + 0.4 * Math.random())
+    const result: ReadResult | undefined = atHead
+      ? await reads.next(log, position, waitMs, signal)
+      : await reads.read(log, position, signal)
+    if (!result) {
+      yield { records: [], position, atHead, idle: true, closed: false }
+      continue
     }
-    waitMs = atHead ? Math.round(heartbeatMs * (0.8 + 0.4 * Math.random())) : 0
+    const { records, next }: ReadResult = result
+    const head: LogHead = result.head
+    position = next
+    atHead = position >= head.last
+    yield { records, position, atHead, idle: false, closed: atHead && head.closed }
   }
 }
 

@@ -28,6 +28,7 @@ import { createSystem } from './handlers/system.ts'
 import { createJsonBlobs } from './json-blobs.ts'
 import { createPendingTurns } from './pending-turns.ts'
 import { createRecordViews } from './record-views.ts'
+import { createSharedReads } from './shared-reads.ts'
 
 /** Which handler answers which method. */
 export function createRoutes(apiDeps: ApiDeps): (router: ConnectRouter) => void {
@@ -36,6 +37,7 @@ export function createRoutes(apiDeps: ApiDeps): (router: ConnectRouter) => void 
     jsonBlobs: createJsonBlobs({ blobs: apiDeps.blobs, blobRefs: apiDeps.catalog.blobRefs }),
     pendingTurns: createPendingTurns(apiDeps),
     recordViews: createRecordViews(),
+    reads: createSharedReads(apiDeps.eventLog),
   }
   const agents = createAgents(deps)
   const start = createStartAgent(deps)

@@ -13,6 +13,7 @@ import type { UniversalHandler, UniversalServerRequest } from '@connectrpc/conne
 import { limits, type TuttiError } from '@tutti/core'
 
 import { callerKey, problemKey } from './call-context.ts'
+import { mergeChunks } from './merge-chunks.ts'
 import type { Caller } from './request-guard.ts'
 import { requestProblem } from './request-problem.ts'
 import { toConnectError } from './tutti-error-to-connect.ts'
@@ -75,7 +76,9 @@ export function createRpcHandler({
     try {
       const { body, problem } = await inspect(incoming, handler)
       if (problem) contextValues.set(problemKey, problem)
-      await universalResponseToNodeResponse(await handler({ ...incoming, body }), response)
+      const outgoing = await handler({ ...incoming, body })
+      const merged = outgoing.body && { body: mergeChunks(outgoing.body) }
+      await universalResponseToNodeResponse({ ...outgoing, ...merged }, response)
     } catch (error) {
       // The client is gone, or the answer had begun: nobody is left to tell.
       if (!incoming.signal?.aborted) onFailure(handler.method.name, error)

@@ -1,12 +1,10 @@
-import { TuttiError } from '@tutti/core'
-
 import type { ApiDeps } from './api-deps.ts'
 import { createJsonBlobs } from './json-blobs.ts'
 import { startAgentRow, startEnsembleRow } from './start-workflows.ts'
 
 /** A request that is still at it is given this long before the sweep does its work (design §3). */
 const givenMs = 5000
-const everyMs = 2000
+export const startSweepMs = 2000
 
 /**
  * Starts what was stored but not started: its process died in between, or Temporal did not answer. Returns how many workflows it
@@ -37,25 +35,4 @@ export async function sweepStarting(deps: ApiDeps, signal: AbortSignal): Promise
     }
   }
   return started
-}
-
-/** Sweeps every two seconds until the answer is called, which waits for the sweep that is under way. */
-export function startSweep(deps: ApiDeps): () => Promise<void> {
-  const stop = new AbortController()
-  const running = (async () => {
-    while (!stop.signal.aborted) {
-      await sweepStarting(deps, stop.signal).catch((err: unknown) => {
-        if (!stop.signal.aborted) deps.log.error({ err }, 'sweep failed')
-      })
-      await deps.clock.sleep(everyMs, stop.signal).catch(ignoreCancelled)
-    }
-  })()
-  return async () => {
-    stop.abort()
-    await running
-  }
-}
-
-function ignoreCancelled(error: unknown): void {
-  if (!(error instanceof TuttiError) || error.code !== 'cancelled') throw error
 }

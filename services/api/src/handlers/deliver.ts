@@ -94,7 +94,7 @@ export function createDeliver(deps: HandlerDeps) {
     signal: AbortSignal,
   ): Promise<Delivered> {
     for await (const { records, closed } of followLog(
-      eventLog,
+      deps.reads,
       bcId,
       from,
       config['stream.heartbeat'],

@@ -68,7 +68,7 @@ export function createFollowup(deps: HandlerDeps) {
     signal: AbortSignal,
   ): Promise<Reason | ''> {
     for await (const { records, closed } of followLog(
-      eventLog,
+      deps.reads,
       bcId,
       from,
       deps.config['stream.heartbeat'],

@@ -64,15 +64,16 @@ async function repositoryRoot(path: string): Promise<string> {
     folder = folder === dirname(folder) ? undefined : dirname(folder)
   ) {
     if (await exists(join(folder, '.git'))) return folder
-    if (
-      (await exists(join(folder, 'HEAD'))) &&
-      (await exists(join(folder, 'objects'))) &&
-      (await exists(join(folder, 'refs')))
-    )
-      return folder
+    // The repository of a work tree is named by its work tree.
+    if (basename(folder) !== '.git' && (await isBare(folder))) return folder
   }
   const what = real === undefined ? 'does not exist' : 'is no git repository and no folder of one'
   throw new TuttiError('invalid_argument', `path: ${JSON.stringify(path)} ${what}.`, { field: 'path' })
+}
+
+async function isBare(folder: string): Promise<boolean> {
+  const parts = await Promise.all(['HEAD', 'objects', 'refs'].map((name) => exists(join(folder, name))))
+  return !parts.includes(false)
 }
 
 const exists = (path: string) =>

@@ -42,7 +42,7 @@ export function createStreamConversation(deps: HandlerDeps) {
       let status: AgentStatus | undefined
       let live = false
       if (request.offsetKey === undefined) yield initialState()
-      for await (const step of followLog(eventLog, bcId, from, config['stream.heartbeat'], signal)) {
+      for await (const step of followLog(deps.reads, bcId, from, config['stream.heartbeat'], signal)) {
         for (const record of step.records) {
           const { event, offset } = recordViews.of(bcId, record)
           if (event.type === 'status') status = event.status

@@ -38,7 +38,7 @@ export function createStreamEnsembleStatus(deps: HandlerDeps) {
       )
       let offsetKey = encodeOffset(ensembleId, from)
       if (request.offsetKey === undefined) yield at(status, offsetKey)
-      for await (const step of followLog(eventLog, ensembleId, 0, config['stream.heartbeat'], signal)) {
+      for await (const step of followLog(deps.reads, ensembleId, 0, config['stream.heartbeat'], signal)) {
         for (const record of step.records) {
           const { event, offset } = recordViews.of(ensembleId, record)
           const before = status

@@ -91,7 +91,7 @@ export function createStreamEvents(deps: HandlerDeps) {
     try {
       let offsetKey = encodeOffset(log, from)
       let live = false
-      for await (const step of followLog(eventLog, log, from, config['stream.heartbeat'], signal)) {
+      for await (const step of followLog(deps.reads, log, from, config['stream.heartbeat'], signal)) {
         for (const record of step.records) {
           // Only what is watched is parsed: the line is the stored text.
           if (record.type === watched) watch(recordViews.of(log, record).event)

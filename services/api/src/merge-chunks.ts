@@ -1,0 +1,53 @@
+/** One write to a socket at most; what is longer already stays whole. */
+const mergedBytes = 64 << 10
+
+/**
+ * The same bytes in fewer pieces: what the source has ready at once becomes one piece. A reader that catches up then costs a write for
+ * thousands of events instead of one each; a live one waits no longer than one turn of the event loop.
+ */
+export async function* mergeChunks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const iterator = source[Symbol.asyncIterator]()
+  let pending = iterator.next()
+  let ended = false
+  try {
+    for (;;) {
+      const first = await pending
+      if (first.done) {
+        ended = true
+        return
+      }
+      const chunks = [first.value]
+      let size = first.value.byteLength
+      pending = iterator.next()
+      while (size < mergedBytes) {
+        const next = await ready(pending)
+        if (!next || next.done) break
+        chunks.push(next.value)
+        size += next.value.byteLength
+        pending = iterator.next()
+      }
+      yield chunks.length === 1 ? first.value : Buffer.concat(chunks)
+    }
+  } catch (error) {
+    ended = true
+    throw error
+  } finally {
+    // The client went away while the source was at work; what it still says is for nobody.
+    if (!ended) {
+      pending.catch(() => undefined)
+      await iterator.return?.()
+    }
+  }
+}
+
+/** The result if it is there within this turn of the event loop. A failure is left for whoever awaits it. */
+function ready<T>(pending: Promise<T>): Promise<T | undefined> {
+  return new Promise((resolve) => {
+    const immediate = setImmediate(resolve, undefined)
+    const settle = (value?: T) => {
+      clearImmediate(immediate)
+      resolve(value)
+    }
+    pending.then(settle, () => settle())
+  })
+}
