@@ -31,7 +31,7 @@ export function testSandboxContract(name: string, createSubject: () => Promise<C
     const shell = async (spec: SandboxSpec, line: string, input = '') => {
       const sandbox = await subject.provider.create(spec, never)
       const exec = await sandbox.exec({ argv: ['/bin/sh', '-c', line] }, never)
-      await exec.write(Buffer.from(input))
+      if (input !== '') await exec.write(Buffer.from(input))
       await exec.closeStdin()
       return { sandbox, ...(await outcomeOf(exec)) }
     }
@@ -130,6 +130,14 @@ export function testSandboxContract(name: string, createSubject: () => Promise<C
       expect(await subject.provider.attach(sandbox.ref, never)).toBeNull()
       const again = await shell(spec, 'ls -A')
       expect(again).toMatchObject({ stdout: '', exit: { code: 0 } })
+    })
+
+    test('loses no output of a program that ends before anyone reads', async () => {
+      const sandbox = await subject.provider.create(specOf(), never)
+      const exec = await sandbox.exec({ argv: ['echo', 'quick'] }, never)
+      await exec.exit
+      await new Promise((resolve) => setTimeout(resolve, 50))
+      expect((await outcomeOf(exec)).stdout).toBe('quick\n')
     })
 
     test('ends a program by signal', async () => {

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import type { Readable, Writable } from 'node:stream'
+import { PassThrough, type Readable, type Writable } from 'node:stream'
 import { TuttiError } from '@tutti/core'
 import type { Exec, ExecExit } from './port.ts'
 import { processStat } from './processes.ts'
@@ -43,6 +43,9 @@ export async function startProgram(request: ProgramRequest): Promise<StartedProg
       request.tells ? 'pipe' : 'ignore',
     ],
   })
+  // At once: what a child has written when it ends, and nobody is reading yet, Node throws away.
+  const stdout = child.stdout!.pipe(new PassThrough())
+  const stderr = child.stderr!.pipe(new PassThrough())
   const exit = exitOf(child, request.limitHit)
   await once(child, 'spawn').catch((cause: NodeJS.ErrnoException) => {
     throw new TuttiError(
@@ -61,8 +64,8 @@ export async function startProgram(request: ProgramRequest): Promise<StartedProg
     name: { pid, start: processStat(pid)?.start ?? '' },
     told: request.tells ? readAll(child.stdio[4] as Readable) : Promise.resolve(''),
     exec: {
-      stdout: child.stdout!,
-      stderr: child.stderr!,
+      stdout,
+      stderr,
       exit,
       write: (bytes) =>
         new Promise((resolve, reject) =>
