@@ -7,6 +7,5 @@ export {
   type ResolvedConfig,
   type SettingOrigin,
 } from './config/load-config.ts'
-export { tryBubblewrap, type TriedBubblewrap } from './doctor/try-bubblewrap.ts'
 export type { OpenStores, PartContext, RunningApi, RunningPart, StackParts } from './stack/parts.ts'
 export { startStack, type Stack, type StartStack } from './stack/start-stack.ts'

@@ -7,7 +7,6 @@ import type { Cli } from '../cli.ts'
 import type { CliContext } from '../context.ts'
 import { demoSpec } from '../demo/demo-spec.ts'
 import { makeDemoRepository } from '../demo/make-repository.ts'
-import { tryBubblewrap } from '../doctor/try-bubblewrap.ts'
 import { examples } from '../examples.ts'
 import { quoteWord } from '../output/quote-word.ts'
 import { runEnsemble, temporalUi } from '../run/run-ensemble.ts'
@@ -42,12 +41,13 @@ async function demo(context: CliContext, folder: string): Promise<number> {
     'log.level': { value: 'error', flag: 'demo' },
   })
   const dataDir = String(config.values['data.dir'])
-  const bubblewrap = await tryBubblewrap()
+  const { describeLocalSandbox } = await import('@tutti/sandbox')
+  const { bubblewrap } = await describeLocalSandbox({ root: join(dataDir, 'sandboxes') })
   if (!bubblewrap.works) {
     output.say(
-      `${bubblewrap.found}: the demo's own three agents run without isolation. Other agents would be refused.`,
+      `${bubblewrap.problem}: the demo's own three agents run without isolation. Other agents would be refused.`,
     )
-    output.say(bubblewrap.fix)
+    output.say(`To mend it: ${bubblewrap.remedy}`)
   }
   const repository = join(dataDir, 'repositories', `little-shop-${randomUUID().slice(0, 8)}`)
   mkdirSync(repository, { recursive: true, mode: 0o700 })

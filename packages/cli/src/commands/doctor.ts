@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { Cli } from '../cli.ts'
-import { doctorChecks, type DoctorCheckResult } from '../doctor/doctor-checks.ts'
+import type { DoctorCheckResult } from '../doctor/doctor-checks.ts'
 import { examples } from '../examples.ts'
 import { isTextOutput, type Palette } from '../output/output.ts'
 import { table } from '../output/table.ts'
@@ -15,6 +15,7 @@ export function addDoctor(program: Command, cli: Cli): void {
     .action(
       cli.action<[], object>(async (context) => {
         const { output } = context
+        const { doctorChecks } = await import('../doctor/doctor-checks.ts')
         const checks = await doctorChecks(context)
         const failed = checks.some((check) => check.status === 'failed')
         if (!isTextOutput(output)) output.json({ ok: !failed, checks })

@@ -1,12 +1,15 @@
 import { execFile } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { TuttiError } from '@tutti/core'
+import { describeLocalSandbox } from '@tutti/sandbox'
 import { describeTemporal, findTemporalServer } from '@tutti/temporal-binary'
 import type { CliContext } from '../context.ts'
 import { checkStatusName } from '../output/enum-name.ts'
-import { tryBubblewrap } from './try-bubblewrap.ts'
 
 export interface DoctorCheckResult {
   readonly name: string
@@ -30,7 +33,9 @@ export async function doctorChecks(context: CliContext): Promise<DoctorCheckResu
     node(),
     git(),
     temporal(context),
-    sandbox(context),
+    sandbox(),
+    stores(context),
+    forge(),
     configuration(context),
     dataFolder(context),
   ])
@@ -86,12 +91,42 @@ async function temporal({ deps, signal }: CliContext): Promise<DoctorCheckResult
   })
 }
 
-async function sandbox({ signal }: CliContext): Promise<DoctorCheckResult> {
-  const tried = await tryBubblewrap(signal)
-  return tried.works
-    ? check('sandbox', 'ok', tried.found, { origin: 'bubblewrap' })
-    : check('sandbox', 'failed', tried.found, { fix: tried.fix })
+async function sandbox(): Promise<DoctorCheckResult> {
+  // A folder of its own: looking must not make the data folder.
+  const root = await mkdtemp(join(tmpdir(), 'tutti-doctor-'))
+  try {
+    const { bubblewrap, limiter, limiterNote, disk, diskNote } = await describeLocalSandbox({ root })
+    if (!bubblewrap.works) return check('sandbox', 'failed', bubblewrap.problem, { fix: bubblewrap.remedy })
+    const words = `bubblewrap ${bubblewrap.version}; limits: ${limiter}; disk: ${disk}`
+    const weaker = [limiter === 'watchdog' ? limiterNote : '', disk === 'watchdog' ? diskNote : ''].filter(
+      Boolean,
+    )
+    return check('sandbox', weaker.length > 0 ? 'warning' : 'ok', words, {
+      origin: 'PATH',
+      fix: weaker.join('; '),
+    })
+  } finally {
+    await rm(root, { recursive: true, force: true })
+  }
 }
+
+async function stores(context: CliContext): Promise<DoctorCheckResult> {
+  const database = new DatabaseSync(':memory:')
+  try {
+    const row = database.prepare('SELECT sqlite_version() AS version').get() as { version: string }
+    const folder = String(context.config().values['data.dir'])
+    return check('stores', 'ok', `SQLite ${row.version} and files in ${folder}`, { origin: 'default' })
+  } catch (error) {
+    return check('stores', 'skipped', TuttiError.from(error).message)
+  } finally {
+    database.close()
+  }
+}
+
+const forge = async (): Promise<DoctorCheckResult> =>
+  check('forge', 'ok', 'local: a branch in the repository itself, the pull request in the catalog', {
+    origin: 'default',
+  })
 
 async function configuration(context: CliContext): Promise<DoctorCheckResult> {
   try {

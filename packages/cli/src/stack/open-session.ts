@@ -39,7 +39,6 @@ export async function openSession(options: OpenSession): Promise<ServerSession> 
   failed.catch(() => {})
   let own: Stack | undefined
   let known: TuttiClient | undefined
-  let told = false
   let opening: Promise<TuttiClient> | undefined
 
   const open = async (): Promise<TuttiClient> => {
@@ -53,10 +52,9 @@ export async function openSession(options: OpenSession): Promise<ServerSession> 
         if (known?.address !== endpoint.address) known = createTuttiClient(endpoint)
         return known
       }
-      if (!told) log('Starting Temporal, the worker and the API in this process.')
-      told = true
       const started = await startStack({
         kind: 'dev',
+        onStart: () => log('Starting Temporal, the worker and the API in this process.'),
         logTo: 'file',
         parts: await options.loadParts(),
         config,

@@ -14,6 +14,8 @@ export interface StartStack extends Pick<PartContext, 'logTo'> {
   readonly parts: StackParts
   readonly temporalPort?: number
   readonly temporalUiPort?: number
+  /** Called when the lock is ours and starting begins. */
+  readonly onStart?: () => void
   /** Talk for a person. */
   readonly log: (line: string) => void
   readonly signal: AbortSignal
@@ -47,6 +49,7 @@ export async function startStack(options: StartStack): Promise<Stack | { readonl
   const locks = createLocks(folder.path)
   const lock = locks.acquire(kind)
   if (isRefused(lock)) return lock
+  options.onStart?.()
 
   const undo: (() => Promise<void>)[] = []
   const running: RunningPart[] = []

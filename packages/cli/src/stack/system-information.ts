@@ -27,9 +27,14 @@ export function createSystemInformation(
     startedAt: { seconds: startedAt },
     components: [
       { name: 'temporal', adapter: 'cluster', address: temporal.address, origin: temporal.origin },
-      { name: 'event log', adapter: 'sqlite', address: `${dataDir}/tutti.db`, origin: 'default' },
+      ...(temporal.uiAddress === undefined
+        ? []
+        : [
+            { name: 'temporal_ui', adapter: 'cluster', address: temporal.uiAddress, origin: temporal.origin },
+          ]),
+      { name: 'event_log', adapter: 'sqlite', address: `${dataDir}/tutti.db`, origin: 'default' },
       { name: 'catalog', adapter: 'sqlite', address: `${dataDir}/tutti.db`, origin: 'default' },
-      { name: 'blob store', adapter: 'filesystem', address: `${dataDir}/blobs`, origin: 'default' },
+      { name: 'blob_store', adapter: 'filesystem', address: `${dataDir}/blobs`, origin: 'default' },
       { name: 'forge', adapter: 'local', address: '', origin: 'default' },
       { name: 'sandbox', adapter: 'local', address: `${dataDir}/sandboxes`, origin: 'default' },
     ],

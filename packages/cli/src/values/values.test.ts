@@ -4,9 +4,13 @@ import { parseCount } from './count.ts'
 import { formatDuration, parseDuration, writeDuration } from './duration.ts'
 import { parseSize, writeSize } from './size.ts'
 
-const refused = (work: () => unknown, words: RegExp) => {
-  expect(work).toThrow(TuttiError)
-  expect(work).toThrow(words)
+const refusal = (work: () => unknown): string => {
+  try {
+    work()
+  } catch (error) {
+    return error instanceof TuttiError ? `${error.code}: ${error.message}` : 'another error'
+  }
+  return 'accepted'
 }
 
 describe('durations', () => {
@@ -21,7 +25,7 @@ describe('durations', () => {
   ])('%s', (text, ms) => expect(parseDuration(text, '--x')).toBe(ms))
 
   test.each(['', '10', '-5s', '5 s', 's', '1y', '10m5', '1e3s'])('%j is refused with the flag', (text) =>
-    refused(() => parseDuration(text, '--child-timeout'), /--child-timeout.*90s, 10m or 2h/),
+    expect(refusal(() => parseDuration(text, '--child-timeout'))).toMatch(/--child-timeout.*90s, 10m or 2h/),
   )
 
   test.each([
@@ -49,7 +53,7 @@ describe('sizes', () => {
   ])('%s', (text, bytes) => expect(parseSize(text, 'x')).toBe(bytes))
 
   test.each(['', '-1', '5 apples', 'GiB', '1PiB'])('%j is refused', (text) =>
-    refused(() => parseSize(text, 'x'), /512MiB or 2GiB/),
+    expect(refusal(() => parseSize(text, 'x'))).toMatch(/512MiB or 2GiB/),
   )
 
   test('what is written reads back', () => {
@@ -60,6 +64,6 @@ describe('sizes', () => {
 test('ENS-08 counts below and above the bounds are refused with the bounds', () => {
   expect(parseCount('50', '--agents', 1, 50)).toBe(50)
   for (const text of ['0', '51', '-1', '1.5', '', 'x', '0x10']) {
-    refused(() => parseCount(text, '--agents', 1, 50), /--agents.*from 1 to 50/)
+    expect(refusal(() => parseCount(text, '--agents', 1, 50))).toMatch(/--agents.*from 1 to 50/)
   }
 })
