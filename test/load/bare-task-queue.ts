@@ -1,0 +1,2 @@
+/** The queue of the baseline's worker. */
+export const bareTaskQueue = 'bench-bare'
