@@ -224,6 +224,7 @@ describe.each(['bubblewrap', 'none'] as const)('the end of a sandbox, isolation 
     // Without isolation nothing ends them before the reaper does.
     const unreaped = () => (isolation === 'bubblewrap' ? livingMarked(ref!.id) : [])
     await expect.poll(unreaped, within).toEqual([])
+    await expect.poll(() => mountsBelow(subject.folder), within).toEqual([])
     expect(await subject.provider.reap(never)).toEqual([ref])
     expect(livingMarked(ref!.id)).toEqual([])
     expect(mountsBelow(subject.folder)).toEqual([])

@@ -4,13 +4,14 @@ import { systemClock, TuttiError, type Clock } from '@tutti/core'
 import { probeBubblewrap, refuseIsolation, type BubblewrapSupport } from './bubblewrap-probe.ts'
 import { removeEmptyGroups } from './remove-empty-groups.ts'
 import { endProcesses } from './end-processes.ts'
+import { guardMount, type MountGuard } from './guard-mount.ts'
 import { createLocalSandbox, type LocalSandbox } from './local-sandbox.ts'
 import { pickLimiter } from './pick-limiter.ts'
 import type { SandboxProvider, SandboxRef, SandboxSpec } from './port.ts'
 import { bootId, processStat } from './processes.ts'
 import { refuseAborted } from './refuse-aborted.ts'
 import type { LimiterKind, ResourceLimiter } from './resource-group.ts'
-import { canMountDisk, makeDisk, removeDisk } from './sandbox-disk.ts'
+import { canMountDisk, diskData, makeDisk, removeDisk } from './sandbox-disk.ts'
 import {
   isMakerAlive,
   listStates,
@@ -54,6 +55,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
   const { root, nodePath, stopGraceMs = 1500, clock = systemClock } = options
   const living = new Map<string, Promise<LocalSandbox>>()
   const ending = new Map<string, Promise<void>>()
+  const guards = new Map<string, MountGuard>()
   let support: Promise<BubblewrapSupport> | undefined
   let limiter: ResourceLimiter | undefined
   let mounts: Promise<boolean> | undefined
@@ -104,6 +106,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
     }
     // Before anything is made, so that whatever a crash leaves can be found.
     await writeState(root, state)
+    if (mounted) guards.set(id, guardMount(diskData(sandboxFolder(root, id))))
     try {
       const disk = await makeDisk(sandboxFolder(root, id), spec.policy.limits, mounted)
       const group = limiter.createGroup(id, spec.policy.limits)
@@ -135,6 +138,8 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
       await removeEmptyGroups(state.groups, signal, clock)
     }
     await removeDisk(sandboxFolder(root, id))
+    await guards.get(id)?.release()
+    guards.delete(id)
     await removeState(root, id)
   }
 

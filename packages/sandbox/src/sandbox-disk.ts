@@ -24,8 +24,11 @@ export interface DiskLimits {
   readonly files: number
 }
 
-export const diskAt = (folder: string, mounted: boolean): SandboxDisk => {
-  const data = join(folder, 'data')
+/** Where the writable folders of a sandbox are, and what is mounted when something is. */
+export const diskData = (folder: string): string => join(folder, 'data')
+
+const diskAt = (folder: string, mounted: boolean): SandboxDisk => {
+  const data = diskData(folder)
   return {
     folder,
     mounted,
@@ -39,7 +42,7 @@ export const diskAt = (folder: string, mounted: boolean): SandboxDisk => {
 /** Makes the folders; with `mount`, on a sparse image of exactly the allowed bytes and files (15 ms, and no memory as with a tmpfs). */
 export async function makeDisk(folder: string, limits: DiskLimits, mount: boolean): Promise<SandboxDisk> {
   const disk = diskAt(folder, mount)
-  const data = join(folder, 'data')
+  const data = diskData(folder)
   await mkdir(data, { recursive: true, mode: 0o700 })
   if (mount) await mountImage(folder, data, limits)
   for (const path of [disk.workspace, disk.home, disk.tmp, disk.shm]) await mkdir(path, { mode: 0o700 })
@@ -62,7 +65,7 @@ const systemEnv = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }
 
 /** Unmounts and removes. Idempotent. @throws TuttiError `unavailable` when the folder is still in use. */
 export async function removeDisk(folder: string): Promise<void> {
-  const data = join(folder, 'data')
+  const data = diskData(folder)
   if (isMounted(data)) await run('umount', [data], { env: systemEnv }).catch(() => {})
   // Still busy (something outside looks into it): take it out of the tree now; the kernel frees it with its last user.
   if (isMounted(data)) await run('umount', ['-l', data], { env: systemEnv }).catch(() => {})
@@ -107,7 +110,7 @@ export async function canMountDisk(root: string): Promise<boolean> {
 /** Which limit a mounted disk has come up against. */
 export function mountedLimitHit(disk: SandboxDisk): 'disk' | 'files' | undefined {
   try {
-    const stats = statfsSync(join(disk.folder, 'data'))
+    const stats = statfsSync(diskData(disk.folder))
     if (stats.ffree === 0) return 'files'
     if (stats.bavail * stats.bsize < 64 << 10) return 'disk'
   } catch {
