@@ -31,8 +31,6 @@ const attributes = {
   ensemble: defineSearchAttributeKey('EnsembleId', keyword),
 }
 
-/** A worker that is being replaced comes back well within this time; a person does not want to wait longer for an answer. */
-const answerWithinMs = 30_000
 /** The server refuses to start a workflow id again within a second, and a run may return just when a command arrives. */
 const retryEveryMs = 250
 /** gRPC: RESOURCE_EXHAUSTED, ABORTED, UNAVAILABLE. */
@@ -41,10 +39,19 @@ const transientCodes = new Set([8, 10, 14])
 const summaryChars = 60
 const attributeChars = 200
 
+export interface TemporalGatewayOptions {
+  readonly client: Client
+  /** Where workflows run. Default: {@link sharedTaskQueue}. */
+  readonly taskQueue?: string
+  /** How long a call waits for Temporal and a worker, in milliseconds. Default 30 s: a worker that is replaced is back well within it. */
+  readonly answerWithinMs?: number
+}
+
 /** The gateway over a real Temporal client. Its namespace needs the four search attributes (docs/operations.md). */
-export function createTemporalGateway({ client }: { client: Client }): TemporalGateway {
+export function createTemporalGateway(options: TemporalGatewayOptions): TemporalGateway {
+  const { client, taskQueue = sharedTaskQueue, answerWithinMs = 30_000 } = options
   const startOptions = (input: CloudAgentInput | ParallelAgentsInput, pairs: SearchAttributePair[]) => ({
-    taskQueue: sharedTaskQueue,
+    taskQueue,
     staticSummary: input.title.slice(0, summaryChars),
     typedSearchAttributes: [
       { key: attributes.owner, value: input.owner },
@@ -105,7 +112,12 @@ export function createTemporalGateway({ client }: { client: Client }): TemporalG
     async stopEnsemble(ensembleId, requestId, signal) {
       const handle = client.workflow.getHandle(ensembleWorkflowId(ensembleId))
       try {
-        await insist(signal, () => handle.executeUpdate(ensembleUpdates.stop, { updateId: requestId }))
+        await insist(signal, () =>
+          handle.executeUpdate<string, [{ requestId: string }]>(ensembleUpdates.stop, {
+            args: [{ requestId }],
+            updateId: requestId,
+          }),
+        )
       } catch (error) {
         if (!(error instanceof TuttiError) || error.code !== 'not_found') throw error
       }
@@ -161,7 +173,10 @@ function failureOf(error: unknown): ApplicationFailure | undefined {
 function toTuttiError(error: unknown): TuttiError {
   if (error instanceof TuttiError) return error
   const failure = failureOf(error)
-  if (failure?.type === 'refused') return new TuttiError('failed_precondition', failure.message, {}, error)
+  if (failure?.type === 'refused') {
+    const state: unknown = failure.details?.[0]
+    return new TuttiError('failed_precondition', failure.message, typeof state === 'string' ? { state } : {}, error)
+  }
   if (failure)
     return new TuttiError(
       'internal',
