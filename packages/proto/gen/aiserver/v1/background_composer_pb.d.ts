@@ -82,7 +82,7 @@ export declare type StreamParallelAgentWorkflowStatusRequest = Message<"aiserver
   ensembleId: string;
 
   /**
-   * Go on after this position. Absent or empty: from the start.
+   * Go on after this position. Absent: from the start. An empty one is no position and refused.
    *
    * @generated from field: optional string offset_key = 2;
    */

@@ -24,7 +24,7 @@ export declare type StreamConversationRequest = Message<"aiserver.v1.StreamConve
   bcId: string;
 
   /**
-   * Go on after this position. Absent or empty: from the start, with an initial state.
+   * Go on after this position. Absent: from the start, with an initial state. An empty one is no position and refused.
    *
    * @generated from field: optional string offset_key = 2;
    */

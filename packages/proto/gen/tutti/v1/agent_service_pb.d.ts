@@ -423,7 +423,7 @@ export declare type StreamAgentEventsRequest = Message<"tutti.v1.StreamAgentEven
   bcId: string;
 
   /**
-   * Go on after this position. Absent or empty: from the start.
+   * Go on after this position. Absent: from the start. An empty one is no position and refused.
    *
    * @generated from field: optional string offset_key = 2;
    */

@@ -319,7 +319,7 @@ export declare type StreamEnsembleEventsRequest = Message<"tutti.v1.StreamEnsemb
   ensembleId: string;
 
   /**
-   * Go on after this position. Absent or empty: from the start.
+   * Go on after this position. Absent: from the start. An empty one is no position and refused.
    *
    * @generated from field: optional string offset_key = 2;
    */
