@@ -4,7 +4,6 @@ import { createTestRepository, createTuttiStack, type TestRepository, type Tutti
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { startAgent } from './agent-driver.ts'
 import { connect } from './connect.ts'
-import { sandboxProcesses } from './sandbox-processes.ts'
 
 const temporalPath = inject('temporalServer')
 
@@ -40,7 +39,7 @@ describe.skipIf(!temporalPath)('the life of one agent, over the API', { timeout:
     const rest = await agent.rest()
     expect(Date.now() - stoppedAt).toBeLessThan(5000)
     expect(rest.workflowStatus).toBe(CloudAgentWorkflowStatus.IDLE)
-    expect((await sandboxProcesses(stack)).filter((line) => line.includes('sleep'))).toEqual([])
+    expect(stack.sandboxProcesses().filter((line) => line.includes('sleep'))).toEqual([])
     const events = await agent.events()
     expect(events.filter((event) => event.type === 'turn_ended')).toMatchObject([
       { reason: 'stopped_by_user' },

@@ -2,7 +2,7 @@ import { createTestRepository, createTuttiStack, type TestRepository, type Tutti
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import { phasesOf } from './ensemble-events.ts'
 import type { RunJson } from './run-json.ts'
-import { sandboxProcesses } from './sandbox-processes.ts'
+import { nothingLeft } from './nothing-left.ts'
 
 const temporalPath = inject('temporalServer')
 
@@ -100,7 +100,7 @@ describe.skipIf(!temporalPath)('ensembles, from the command line', { timeout: 12
       'agent_error',
     ])
     expect(repository.git('branch', '--list')).toBe(branches)
-    expect(await sandboxProcesses(stack, result)).toEqual([])
+    await nothingLeft(stack)
   })
 
   test('ENS-02 each failure keeps its own reason: setup script', async () => {
@@ -131,7 +131,7 @@ describe.skipIf(!temporalPath)('ensembles, from the command line', { timeout: 12
     expect(['timeout', 'stalled']).toContain(result.attempts[1]!.reason)
     expect(Object.keys(repository.tree(result.synthesis!.commit)).sort()).toEqual(['a.txt', 'one', 'three'])
     expect(Date.now() - startedAt).toBeLessThan(20_000)
-    expect(await sandboxProcesses(stack, result)).toEqual([])
+    await nothingLeft(stack)
   })
 
   test('ENS-05 two children edit the same line: reported with both versions, the rest is merged', async () => {

@@ -12,14 +12,14 @@ import type { AgentAdapter } from './port.ts'
 export function createCommandAdapter({ clock }: { readonly clock: Clock }): AgentAdapter {
   return {
     kind: 'command',
-    async open({ bcId, config, host }) {
+    async open({ bcId, config, host, exported }) {
       const spec = parseAgentSpec(config.agentSpec)
       if (spec.kind !== 'command') {
         throw new TuttiError('invalid_argument', `The command adapter cannot run "${config.agentSpec}".`, {
           field: 'agent',
         })
       }
-      return createCommandSession({ clock, bcId, command: spec.command, host })
+      return createCommandSession({ clock, bcId, command: spec.command, host, ...(exported && { exported }) })
     },
   }
 }

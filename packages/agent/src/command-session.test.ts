@@ -3,7 +3,7 @@ import type { TaskEvent } from '@tutti/protocol'
 import { createLocalAgentHost, type LocalAgentHost } from '@tutti/testkit'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createCommandSession } from './command-session.ts'
-import type { AgentHost, HostExecExit, HostExecOutput, TurnOutcome } from './port.ts'
+import type { AgentHost, AgentSession, HostExecExit, HostExecOutput, TurnOutcome } from './port.ts'
 
 const never = new AbortController().signal
 
@@ -51,6 +51,33 @@ describe('a command at work', () => {
       expect(stdout(events).trim()).toBe(String(1 << 20))
     }
     await expect(run('echo {prompt}', { prompt })).rejects.toMatchObject({ code: 'invalid_argument' })
+  })
+
+  test('is not started again when the turn was cut off after its end', async () => {
+    const open = (exported?: Uint8Array) =>
+      createCommandSession({
+        clock: systemClock,
+        bcId: 'bc-7',
+        command: "sh -c 'echo x >> log.txt; echo done'",
+        host: local,
+        ...(exported && { exported }),
+      })
+    const end = async (session: AgentSession, turnId: string) => {
+      const running = session.runTurn({ turnId, prompt: 'p', continued: true }, never)
+      for (;;) {
+        const step = await running.next()
+        if (step.done) return step.value
+      }
+    }
+    const first = open()
+    const outcome = await end(first, 'turn-1')
+    expect(outcome).toEqual({ outcome: 'completed', summary: 'done' })
+    const second = open(await first.exportSession(never))
+    expect(await end(second, 'turn-1')).toEqual(outcome)
+    const lines = async () => new TextDecoder().decode(await local.readFile('log.txt', 100, never))
+    expect(await lines()).toBe('x\n')
+    await end(second, 'turn-2')
+    expect(await lines()).toBe('x\nx\n')
   })
 
   test('is told when the turn goes on after a cut', async () => {

@@ -5,6 +5,7 @@ import { buildCommandLine } from './command-line.ts'
 import { createDirectiveSplitter, type OutputPiece } from './directive-splitter.ts'
 import { writeHomeFile } from './home-file.ts'
 import type { AgentHost, AgentSession, HostExecExit, TurnOutcome, TurnRequest } from './port.ts'
+import { decodeEndedTurn, encodeEndedTurn } from './ended-turn.ts'
 import { createTextTail } from './text-tail.ts'
 
 /** Bytes of output that explain a failure, and of the last words; both limits stand in the port. */
@@ -19,13 +20,20 @@ interface CommandSessionDeps {
   readonly bcId: string
   readonly command: string
   readonly host: AgentHost
+  readonly exported?: Uint8Array
 }
 
-/** One program per turn; nothing is remembered between turns but the workspace, so there is no session to export. */
-export function createCommandSession({ clock, bcId, command, host }: CommandSessionDeps): AgentSession {
+/**
+ * One program per turn; nothing is remembered between turns but the workspace. The session that is exported says which turn's
+ * program has ended and how, so that a turn that is cut off after it does not run the program a second time.
+ */
+export function createCommandSession(deps: CommandSessionDeps): AgentSession {
+  const { clock, bcId, command, host } = deps
   const answers = createAnswerFile(host)
+  let ended = deps.exported && decodeEndedTurn(deps.exported)
 
   async function* runTurn(turn: TurnRequest, signal: AbortSignal): AsyncGenerator<TaskEvent, TurnOutcome> {
+    if (turn.continued && ended?.turnId === turn.turnId) return ended.outcome
     const folder = `${host.home}/.tutti/${encodeURIComponent(turn.turnId)}`
     const promptFile = `${folder}/prompt`
     const prompt = new TextEncoder().encode(turn.continued ? continuedNote + turn.prompt : turn.prompt)
@@ -120,23 +128,30 @@ export function createCommandSession({ clock, bcId, command, host }: CommandSess
       throw new TuttiError('cancelled', 'The agent was stopped.')
     }
     if (problem !== undefined && !answers.failed.aborted) throw problem
-    await host.toolEnded(signal)
     const ok = code === 0
+    const outcome = outcomeOf()
+    // Before the capture, which the export follows: whoever finds this end in the log finds the files before it.
+    ended = { turnId: turn.turnId, outcome }
+    await host.toolEnded(signal)
     yield { type: 'tool_call_completed', callId, toolName: 'shell', outcome: ok ? 'ok' : 'error', result }
+    return outcome
 
-    const summary = tails.words.text() || lastWords(tails.stdout.text())
-    if (ok) return { outcome: 'completed', ...(summary === '' ? {} : { summary }) }
-    const detail = answers.failed.aborted
-      ? `The answer could not be given to the program: ${TuttiError.from(answers.failed.reason).message}`
-      : explain(line.argv[0] ?? '', exit, tails.stderr.text() || tails.stdout.text())
-    return { outcome: 'failed', detail, ...(summary === '' ? {} : { summary }) }
+    function outcomeOf(): TurnOutcome {
+      const words = tails.words.text() || lastWords(tails.stdout.text())
+      const summary = words === '' ? {} : { summary: words }
+      if (ok) return { outcome: 'completed', ...summary }
+      const detail = answers.failed.aborted
+        ? `The answer could not be given to the program: ${TuttiError.from(answers.failed.reason).message}`
+        : explain(line.argv[0] ?? '', exit!, tails.stderr.text() || tails.stdout.text())
+      return { outcome: 'failed', detail, ...summary }
+    }
   }
 
   return {
     runTurn,
     answer: (questionId, text) => answers.give(questionId, text),
     async exportSession() {
-      return new Uint8Array()
+      return ended ? encodeEndedTurn(ended) : new Uint8Array()
     },
     async close() {},
   }

@@ -18,6 +18,7 @@ export {
   type CliProcess,
   type CliRun,
   type ReadyLine,
+  type RoleProcess,
   type TuttiStack,
   type TuttiStackOptions,
 } from './tutti-stack.ts'

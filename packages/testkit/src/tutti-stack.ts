@@ -1,10 +1,11 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { markedPath, processesNaming, sandboxProcesses } from './stack-processes.ts'
 
 const mainPath = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url))
 
@@ -15,13 +16,24 @@ export interface CliRun {
   readonly stderr: string
 }
 
-/** What `tutti dev -o json` prints when it is ready. */
+/** What `tutti dev -o json` and `tutti serve -o json` print when they are ready; a worker has no address. */
 export interface ReadyLine {
   readonly address: string
   readonly temporal_address: string
   readonly temporal_ui: string
   readonly data_dir: string
   readonly pid: number
+}
+
+/** A role that is ready: `dev`, `api` or a worker. */
+export interface RoleProcess {
+  readonly ready: ReadyLine
+  /** Resolves when it has ended, with its exit code; null for a signal. */
+  readonly ended: Promise<number | null>
+  /** SIGKILL of this process alone; resolves when it is dead. */
+  kill(): Promise<void>
+  /** SIGTERM, and waits for the drained end. */
+  stop(): Promise<number | null>
 }
 
 /** A running CLI process. */
@@ -33,6 +45,7 @@ export interface CliProcess {
 /** The real product as separate processes on a data folder of its own; driven as a user drives it. */
 export interface TuttiStack {
   readonly dataDir: string
+  /** Of the role that serves the API. */
   ready(): ReadyLine
   /** Starts `tutti dev`; resolves when it is ready. Also after a crash. */
   start(env?: Readonly<Record<string, string>>): Promise<ReadyLine>
@@ -42,6 +55,16 @@ export interface TuttiStack {
   stop(): Promise<number | null>
   /** Resolves when `tutti dev` has ended by itself. */
   ended(): Promise<number | null>
+  /** Starts `tutti serve` as a process of its own; resolves when it is ready. */
+  serve(role: 'api' | 'worker', env?: Readonly<Record<string, string>>): Promise<RoleProcess>
+  /** Living processes of its sandboxes, each as `PID WORDS`; empty when nothing is left. Linux only. */
+  sandboxProcesses(): string[]
+  /** Mounts and folders of its sandboxes, of living and forgotten ones. */
+  sandboxFiles(): string[]
+  /** The living Temporal server of the data folder; undefined when there is none. */
+  temporalPid(): number | undefined
+  /** SIGKILL of every process that belongs to the data folder, all at once: roles, Temporal, sandboxes. */
+  killEverything(): Promise<void>
   /** Runs the CLI on this data folder. */
   cli(
     args: readonly string[],
@@ -66,6 +89,7 @@ export async function createTuttiStack(options: TuttiStackOptions): Promise<Tutt
   const dataDir = join(folder, 'data')
   const base = {
     ...process.env,
+    PATH: markedPath(folder),
     TEMPORAL_CLI_PATH: options.temporalPath,
     TEMPORAL_ADDRESS: '',
     XDG_CONFIG_HOME: join(folder, 'config'),
@@ -74,9 +98,9 @@ export async function createTuttiStack(options: TuttiStackOptions): Promise<Tutt
     TUTTI_PORT: '0',
     ...options.env,
   }
-  let server:
-    | { readonly process: ChildProcess; readonly ended: Promise<number | null>; readonly ready: ReadyLine }
-    | undefined
+  const roles = new Set<RoleProcess>()
+  let server: RoleProcess | undefined
+  let api: RoleProcess | undefined
 
   const launch = (args: readonly string[], env: Readonly<Record<string, string | undefined>>) =>
     spawn(process.execPath, [mainPath, ...args, '--data-dir', dataDir], {
@@ -85,41 +109,72 @@ export async function createTuttiStack(options: TuttiStackOptions): Promise<Tutt
       stdio: ['pipe', 'pipe', 'pipe'],
     })
 
+  const startRole = async (args: readonly string[], env: Readonly<Record<string, string>>) => {
+    const child = launch([...args, '-o', 'json'], { ...base, ...env })
+    const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
+    const stderr: string[] = []
+    child.stderr.on('data', (data: Buffer) => stderr.push(data.toString()))
+    const line = new Promise<string>((resolve) =>
+      createInterface({ input: child.stdout }).once('line', resolve),
+    )
+    const first = await Promise.race([line, ended])
+    const name = `tutti ${args.join(' ')}`
+    if (typeof first !== 'string') throw new Error(`${name} ended with ${first}: ${stderr.join('')}`)
+    const end = async (signal: NodeJS.Signals) => {
+      child.kill(signal)
+      return ended
+    }
+    const role: RoleProcess = {
+      ready: JSON.parse(first) as ReadyLine,
+      ended,
+      kill: async () => void (await end('SIGKILL')),
+      stop: () => end('SIGTERM'),
+    }
+    roles.add(role)
+    void ended.then((code) => {
+      roles.delete(role)
+      // What a server says before it dies is the first thing that whoever reads a failed test wants to know.
+      if (code) process.stderr.write(`${name} ended with ${code}:\n${stderr.join('')}\n`)
+    })
+    return role
+  }
+
   const stack: TuttiStack = {
     dataDir,
     ready() {
-      if (!server) throw new Error('tutti dev is not running')
-      return server.ready
+      if (!api) throw new Error('nothing that serves the API is running')
+      return api.ready
     },
     async start(env = {}) {
-      const child = launch(['dev', '-o', 'json'], { ...base, ...env })
-      const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
-      const stderr: string[] = []
-      child.stderr.on('data', (data: Buffer) => stderr.push(data.toString()))
-      const line = new Promise<string>((resolve) =>
-        createInterface({ input: child.stdout }).once('line', resolve),
-      )
-      const first = await Promise.race([line, ended])
-      if (typeof first !== 'string') throw new Error(`tutti dev ended with ${first}: ${stderr.join('')}`)
-      // What a server says before it dies is the first thing that whoever reads a failed test wants to know.
-      void ended.then(
-        (code) => code && process.stderr.write(`tutti dev ended with ${code}:\n${stderr.join('')}\n`),
-      )
-      server = { process: child, ended, ready: JSON.parse(first) as ReadyLine }
+      server = api = await startRole(['dev'], env)
       return server.ready
     },
     async kill() {
-      server?.process.kill('SIGKILL')
-      await server?.ended
+      await server?.kill()
       server = undefined
     },
     async stop() {
-      server?.process.kill('SIGTERM')
-      const code = (await server?.ended) ?? null
+      const code = (await server?.stop()) ?? null
       server = undefined
       return code
     },
     ended: async () => (await server?.ended) ?? null,
+    async serve(role, env = {}) {
+      const started = await startRole(['serve', role], env)
+      if (role === 'api') api = started
+      return started
+    },
+    sandboxProcesses: () => sandboxProcesses(folder),
+    sandboxFiles: () => sandboxFiles(dataDir),
+    temporalPid: () => temporalPid(dataDir),
+    async killEverything() {
+      const ended = [...roles].map((role) => role.ended)
+      const pids = [...[...roles].map((role) => role.ready.pid), ...processesNaming(folder)]
+      const inside = sandboxProcesses(folder).map((line) => Number.parseInt(line, 10))
+      for (const pid of [...pids, ...inside]) killNow(pid)
+      await Promise.all(ended)
+      server = undefined
+    },
     cli(args, { env = {}, input } = {}) {
       const child = launch(args, { ...base, ...env })
       child.stdin.end(input ?? '')
@@ -140,12 +195,41 @@ export async function createTuttiStack(options: TuttiStackOptions): Promise<Tutt
       return JSON.parse(result.stdout) as T
     },
     async remove() {
-      await stack.stop()
+      await Promise.all([...roles].map((role) => role.stop()))
+      // A Temporal server outlives a killed stack, for the next start to adopt; here there is none.
+      for (const pid of processesNaming(folder)) killNow(pid)
       unmountBelow(folder)
       await rm(folder, { recursive: true, force: true })
     },
   }
   return stack
+}
+
+function sandboxFiles(dataDir: string): string[] {
+  const root = join(dataDir, 'sandboxes')
+  const mounts = readFileSync('/proc/mounts', 'utf8')
+    .split('\n')
+    .map((line) => line.split(' ')[1] ?? '')
+    .filter((target) => target.startsWith(root))
+  return [...mounts, ...(existsSync(root) ? readdirSync(root) : [])]
+}
+
+function killNow(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch {
+    // It has just ended.
+  }
+}
+
+/** The process that the record of the Temporal server names, as long as it is one on this folder. */
+function temporalPid(dataDir: string): number | undefined {
+  try {
+    const { pid } = JSON.parse(readFileSync(join(dataDir, 'temporal', 'server.json'), 'utf8')) as ReadyLine
+    return processesNaming(dataDir).find((living) => living === pid)
+  } catch {
+    return undefined
+  }
 }
 
 /** A stack that was killed leaves the file systems of its sandboxes mounted, for the next start to find; here there is none. */
