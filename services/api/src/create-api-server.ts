@@ -12,6 +12,7 @@ import { createSharedPort } from './shared-port.ts'
 import { expirySweepMs, sweepExpired } from './sweep-expired.ts'
 import { sweepPeriodically } from './sweep-periodically.ts'
 import { startSweepMs, sweepStarting } from './sweep-starting.ts'
+import { traceGateway } from './tracing.ts'
 import { toConnectError } from './tutti-error-to-connect.ts'
 
 export interface ApiServer {
@@ -22,6 +23,8 @@ export interface ApiServer {
   listen(options: { readonly host: string; readonly port: number }): Promise<void>
   /** Where it listens. @throws TuttiError `failed_precondition` before {@link listen}. */
   address(): { readonly host: string; readonly port: number; readonly url: string }
+  /** From now on `/readyz` says no, so that nothing new is sent here; calls are still answered. */
+  drain(): void
   /** Ends streams, lets calls that are under way finish for a moment, and closes all connections. Idempotent. */
   close(): Promise<void>
 }
@@ -29,6 +32,7 @@ export interface ApiServer {
 /** The public API: Connect, gRPC-Web and gRPC on one port, with `/healthz`, `/readyz` and `/metrics` beside them. */
 export function createApiServer(deps: ApiDeps): ApiServer {
   const { log, metrics, config } = deps
+  const traced = { ...deps, temporal: traceGateway(deps.temporal) }
   const shutdown = new AbortController()
   const apiKeys = config['server.api_keys']
     .split(',')
@@ -37,11 +41,12 @@ export function createApiServer(deps: ApiDeps): ApiServer {
   const rpc = createRpcHandler({
     interceptors: [createErrorInterceptor({ log, metrics }), createValidateInterceptor()],
     shutdown: shutdown.signal,
-    routes: createRoutes(deps),
+    routes: createRoutes(traced),
     onFailure: (method, err) => log.warn({ method, err }, 'answer cut off'),
   })
   const port = createSharedPort((request, response) => void handle(request, response))
   let stopSweeps: readonly (() => Promise<void>)[] = []
+  let draining = false
   let listening: { host: string; port: number } | undefined
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -85,6 +90,7 @@ export function createApiServer(deps: ApiDeps): ApiServer {
       case '/healthz':
         return send(response, 200, 'text/plain', 'ok\n')
       case '/readyz':
+        if (draining) throw new TuttiError('unavailable', 'The server is going down.')
         await deps.temporal.ready(AbortSignal.any([shutdown.signal, AbortSignal.timeout(2000)]))
         return send(response, 200, 'text/plain', 'ready\n')
       case '/metrics':
@@ -122,7 +128,11 @@ export function createApiServer(deps: ApiDeps): ApiServer {
       const name = listening.host.includes(':') ? `[${listening.host}]` : listening.host
       return { ...listening, url: `http://${name}:${listening.port}` }
     },
+    drain() {
+      draining = true
+    },
     async close() {
+      draining = true
       shutdown.abort(
         toConnectError(
           new TuttiError('unavailable', 'The server is going down; resume from the last offset.'),

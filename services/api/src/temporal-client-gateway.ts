@@ -175,7 +175,12 @@ function toTuttiError(error: unknown): TuttiError {
   const failure = failureOf(error)
   if (failure?.type === 'refused') {
     const state: unknown = failure.details?.[0]
-    return new TuttiError('failed_precondition', failure.message, typeof state === 'string' ? { state } : {}, error)
+    return new TuttiError(
+      'failed_precondition',
+      failure.message,
+      typeof state === 'string' ? { state } : {},
+      error,
+    )
   }
   if (failure)
     return new TuttiError(
