@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { TuttiError, errorCodes } from '@tutti/core'
 import { createContext, type CliContext, type GlobalOptions } from './context.ts'
 import type { CliDeps } from './deps.ts'
 
@@ -39,6 +40,11 @@ export function createCli(deps: CliDeps): Cli {
             options,
           )
           if (typeof code === 'number') deps.setExitCode(code)
+        } catch (thrown) {
+          // Ending what one follows is no failure, and has its own exit code.
+          const error = TuttiError.from(thrown)
+          if (!stop.signal.aborted || error.code !== 'cancelled') throw thrown
+          deps.setExitCode(errorCodes.cancelled.exit)
         } finally {
           for (const off of unsubscribe) off()
         }

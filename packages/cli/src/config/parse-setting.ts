@@ -8,6 +8,7 @@ export type SettingValue = number | string
 
 const countBounds: Partial<Record<SettingName, readonly [number, number]>> = {
   'server.port': [0, 65_535],
+  'worker.metrics_port': [0, 65_535],
   'ensemble.agents': [1, limits.maxChildren],
 }
 

@@ -149,8 +149,8 @@ describe.skipIf(binary === null)(
   },
 )
 
-test('a named cluster is taken as it stands and never ended', async () => {
-  const server = await ensureTemporal({
+test('a named cluster that does not answer is named, and nothing is started instead', async () => {
+  const starting = ensureTemporal({
     folder,
     locks: createLocks(root),
     retentionMs: 1,
@@ -158,7 +158,9 @@ test('a named cluster is taken as it stands and never ended', async () => {
     log: () => {},
     signal: new AbortController().signal,
   })
-  expect(server).toMatchObject({ address: '127.0.0.1:1', namespace: 'mine' })
-  await server.stop()
+  await expect(starting).rejects.toMatchObject({
+    code: 'unavailable',
+    detail: { address: '127.0.0.1:1', namespace: 'mine' },
+  })
   expect(() => readFileSync(join(folder, 'server.json'))).toThrow('ENOENT')
 })

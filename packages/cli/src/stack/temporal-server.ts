@@ -43,6 +43,8 @@ export interface EnsureTemporal {
 }
 
 const watchMs = 250
+/** A cluster elsewhere may be far away. */
+const foreignMs = 5000
 
 /**
  * The Temporal server of a data folder: the cluster that TEMPORAL_ADDRESS names, else our own. One that an earlier, killed
@@ -56,7 +58,15 @@ export async function ensureTemporal(options: EnsureTemporal): Promise<TemporalS
   const found = await findTemporalServer({ env: { ...env }, log, signal })
   if (found.kind === 'missing') throw new TuttiError('failed_precondition', found.message)
   if (found.kind === 'address') {
-    return foreignServer(found.address, env['TEMPORAL_NAMESPACE'] || 'default', describeTemporal(found))
+    const namespace = env['TEMPORAL_NAMESPACE'] || temporalNamespace
+    if (await isTemporalHealthy(found.address, namespace, foreignMs)) {
+      return foreignServer(found.address, namespace, describeTemporal(found))
+    }
+    throw new TuttiError(
+      'unavailable',
+      `The Temporal cluster at ${found.address} (TEMPORAL_ADDRESS) does not answer for the namespace ${namespace}. Start it, set TEMPORAL_NAMESPACE, or unset TEMPORAL_ADDRESS to let Tutti start its own server.`,
+      { address: found.address, namespace },
+    )
   }
   const ended = new AbortController()
   const startOrAdopt = (wished: { port?: number; uiPort?: number }) =>
