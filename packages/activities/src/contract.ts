@@ -15,6 +15,10 @@ export interface AgentScope {
   readonly owner: string
   readonly configBlobId: BlobId
   readonly incarnation: number
+  /** Turns that the agent has begun in its life. For traces and log lines only, as the next one. */
+  readonly turns?: number
+  /** The ensemble that made the agent, also after it has left that. */
+  readonly memberOf?: EnsembleId
 }
 
 /** An event that a workflow wants in the log; small, since it travels through Temporal. */
@@ -44,6 +48,7 @@ export interface RecordState {
   readonly owner: string
   readonly configBlobId: BlobId
   readonly ensembleId?: EnsembleId
+  readonly memberOf?: EnsembleId
   readonly runId: string
   readonly sequence: number
   readonly events: readonly WorkflowEvent[]

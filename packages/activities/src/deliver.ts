@@ -8,7 +8,9 @@ import type { ActivityDeps } from './deps.ts'
 import { openEnsemble } from './ensemble-mirror.ts'
 import { orFail } from './fail.ts'
 import { pushBranch } from './push-branch.ts'
-import { describeEnsemble } from './describe-ensemble.ts'
+import { describeEnsemble } from '@tutti/forge'
+import { readOutcome } from './ensemble-outcome.ts'
+import { newestVerification } from './newest-verification.ts'
 
 export interface Delivery {
   readonly log: LogId
@@ -35,7 +37,14 @@ export function createDeliver(deps: ActivityDeps, configs: ConfigBlobs): Activit
       const { ensembleId, owner } = input
       const { config, mirror, location, base } = await openEnsemble(deps, configs, input, signal)
       await mirror.updateRef(mirrorRefs.synthesis(ensembleId), input.commit, signal)
-      const words = await describeEnsemble(deps, { ...input, config }, signal)
+      const outcome = await readOutcome(deps, configs, input, input, signal)
+      const check = await newestVerification(deps.eventLog, ensembleId, input.commit, signal)
+      const words = describeEnsemble({
+        ...outcome,
+        prompt: await configs.text(config.promptBlobId, signal),
+        strategy: config.strategy,
+        ...(check && { check: { command: config.checkCommand, result: check } }),
+      })
       return deliverCommit(
         deps,
         {
@@ -49,7 +58,8 @@ export function createDeliver(deps: ActivityDeps, configs: ConfigBlobs): Activit
           commit: input.commit,
           plan: config.delivery,
           defaultBranchName: `tutti/${ensembleId}`,
-          ...words,
+          title: config.delivery.title || words.title,
+          body: words.body,
         },
         signal,
       )

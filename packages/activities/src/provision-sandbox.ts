@@ -40,12 +40,16 @@ export function createProvisionSandbox(
           { owner, log: row.ensembleId ?? bcId, ref: config.ref },
           signal,
         )
-        const recovered = await recoverWorkspace(deps.eventLog, bcId, signal)
-        const commit = recovered.commit ?? base
-
         const controller = new AbortController()
         const producer = { id: 'sandbox', epoch: incarnation }
         const log = await createRunLogWriter({ ...deps, log: bcId, producer, signal: controller.signal })
+        // The first append shuts the last sandbox out of the log: what is read afterwards is all that it has left.
+        await log.write({ type: 'sandbox', incarnation, state: 'creating' })
+        await log.flush()
+        const recovered = await recoverWorkspace(deps.eventLog, bcId, signal)
+        const commit = recovered.commit ?? base
+        for (const call of recovered.openCalls)
+          await log.write({ type: 'tool_call_completed', ...call, outcome: 'interrupted' })
         const booted = await boot(
           deps,
           { input, config, mirror, commit, changes: recovered.changes, log, phase },
@@ -110,6 +114,7 @@ async function boot(deps: ActivityDeps, request: BootRequest, signal: AbortSigna
           onDenied: (target) => deps.log.info({ bc_id: bcId, target }, 'egress denied'),
           onStep(state) {
             phase(state)
+            if (state === 'creating' && attempt === 1) return
             void log.write({ type: 'sandbox', incarnation, state }).catch(() => undefined)
           },
         },

@@ -12,24 +12,32 @@ export interface RecoveredWorkspace {
   readonly changes: readonly CapturedChange[]
   /** What the agent exported last of its session. */
   readonly exported: BlobId | undefined
+  /** Tool calls that were under way when the last sandbox was lost. */
+  readonly openCalls: readonly OpenCall[]
 }
 
-/** Reads the log: the latest checkpoint, and every later `file_change` folded to one state for each path. */
+export interface OpenCall {
+  readonly callId: string
+  readonly toolName: string
+}
+
+const types = ['checkpoint', 'file_change', 'session_saved', 'tool_call_started', 'tool_call_completed']
+
+/**
+ * Reads the log: the latest checkpoint, and every later `file_change` folded to one state for each path. Call it when nobody else
+ * can write the log as a sandbox any more.
+ */
 export async function recoverWorkspace(
   eventLog: EventLog,
   bcId: AgentId,
   signal: AbortSignal,
 ): Promise<RecoveredWorkspace> {
   const changes = new Map<string, CapturedChange>()
+  const openCalls = new Map<string, OpenCall>()
   let commit: string | undefined
   let exported: BlobId | undefined
   for (let from = 0; ;) {
-    const page = await eventLog.read(
-      bcId,
-      from,
-      { types: ['checkpoint', 'file_change', 'session_saved'], maxBytes: 1 << 20 },
-      signal,
-    )
+    const page = await eventLog.read(bcId, from, { types, maxBytes: 1 << 20 }, signal)
     for (const record of page.records) {
       const event = decodeRunEvent(record)
       if (event.type === 'checkpoint') {
@@ -39,10 +47,14 @@ export async function recoverWorkspace(
         changes.set(event.pathB64 ?? event.path, changeOfEvent(event))
       } else if (event.type === 'session_saved') {
         exported = event.blobId
+      } else if (event.type === 'tool_call_started') {
+        openCalls.set(event.callId, { callId: event.callId, toolName: event.toolName })
+      } else if (event.type === 'tool_call_completed') {
+        openCalls.delete(event.callId)
       }
     }
     if (page.next >= page.head.last || page.next === from) {
-      return { commit, changes: [...changes.values()], exported }
+      return { commit, changes: [...changes.values()], exported, openCalls: [...openCalls.values()] }
     }
     from = page.next
   }

@@ -1,5 +1,5 @@
-import { passedCheck, type Attempt, type CheckResult } from '@tutti/core'
-import type { MergeReport, ReportedConflict } from '@tutti/synthesis'
+import { passedCheck, reasons, type Attempt, type CheckResult } from '@tutti/core'
+import type { ConflictReport, MergeReport } from '@tutti/protocol'
 import { maxBodyLength } from './limits.ts'
 import { codeBlock, codeSpan, cutText, visible } from './safe-markdown.ts'
 
@@ -89,7 +89,7 @@ function describeCheck(command: string, { exitCode, tail }: CheckResult): string
   return `## Check\n\n${codeSpan(command)} ${how} on the combined tree.\n\n${codeBlock(tail, 2000)}`
 }
 
-function describeConflicts(conflicts: readonly ReportedConflict[]): string {
+function describeConflicts(conflicts: readonly ConflictReport[]): string {
   const shown = conflicts.slice(0, maxShownConflicts).map((conflict) => {
     const versions = conflict.versions.map(
       ({ bc_id: id, text }) => `${codeSpan(id)}:\n\n${codeBlock(text, 1000)}`,
@@ -113,8 +113,7 @@ function describeConflicts(conflicts: readonly ReportedConflict[]): string {
 
 function describeFailures(report: MergeReport): string {
   const lines = report.failures.map(
-    ({ bc_id: id, why, detail }) =>
-      `- ${codeSpan(id)}: ${visible(why)}${detail.trim() === '' ? '' : ` ${codeSpan(detail)}`}`,
+    ({ bc_id: id, reason, message }) => `- ${codeSpan(id)}: ${reasons[reason].sentence} ${codeSpan(message)}`,
   )
   return ['## Failures\n', ...lines].join('\n')
 }

@@ -32,15 +32,22 @@ export interface SynthesisResult {
   readonly check: { readonly exit_code: number | null; readonly tail: string } | null
 }
 
+/** What a person must know beside the diff. */
 export interface MergeReport {
   readonly conflicts: readonly ConflictReport[]
+  /** Groups of two or more attempts with the same tree. */
   readonly equal_groups: readonly (readonly AgentId[])[]
+  /** Attempts with no usable result, and those that the check kept out. */
   readonly failures: readonly FailureReport[]
+  /** Attempts that are not in the result, each with the sentence that says why. */
+  readonly left_out: readonly { readonly bc_id: AgentId; readonly why: string }[]
 }
 
+/** A place where attempts disagree: the base was kept or, for a file new in both, the first version. */
 export interface ConflictReport {
   readonly path: string
   readonly kind: string
+  /** Counts from 1 in the base. */
   readonly line: number
   readonly base: string
   readonly versions: readonly { readonly bc_id: AgentId; readonly text: string }[]
@@ -49,6 +56,7 @@ export interface ConflictReport {
 export interface FailureReport {
   readonly bc_id: AgentId
   readonly reason: Reason
+  /** The end of the output that explains it, else a sentence. */
   readonly message: string
   /** The command that shows the log of the attempt. */
   readonly log: string

@@ -2,10 +2,4 @@ export type { EqualGroup, PlanRequest, SynthesisPlan, SynthesisStrategy } from '
 export { merge } from './merge.ts'
 export { pick } from './pick.ts'
 export { findStrategy, strategies } from './strategies.ts'
-export {
-  mergeReport,
-  type MergeReport,
-  type MergeReportRequest,
-  type ReportedConflict,
-  type ReportedFailure,
-} from './report.ts'
+export { creditedAttempts, mergeReport, type MergeReportRequest } from './report.ts'

@@ -19,17 +19,22 @@ test('ENS-01 ENS-05 ENS-06 tells what became of every attempt', () => {
     plan: merge.plan({ attempts, equalGroups }),
     conflicts: [{ path: 'a', kind: 'content', line: 10, base: 'b', versions: [{ bcId: first!, text: 'x' }] }],
     included: [first!],
-    dropped: [{ bcId: fourth!, why: 'The check failed with it.' }],
   })
   expect(report).toEqual({
     conflicts: [{ path: 'a', kind: 'content', line: 10, base: 'b', versions: [{ bc_id: first, text: 'x' }] }],
     equal_groups: [[first, second]],
     failures: [
-      { bc_id: third, reason: 'agent_error', why: 'The agent ended with an error.', detail: 'exit 1' },
+      { bc_id: third, reason: 'agent_error', message: 'exit 1', log: `tutti agent events ${third}` },
+      {
+        bc_id: fourth,
+        reason: 'check_failed',
+        message: 'Left out: the check fails with it.',
+        log: `tutti agent events ${fourth}`,
+      },
     ],
     left_out: [
       { bc_id: third, why: 'The agent ended with an error.' },
-      { bc_id: fourth, why: 'The check failed with it.' },
+      { bc_id: fourth, why: 'Left out: the check fails with it.' },
       { bc_id: fifth, why: 'The work ended without a change, so there is nothing to deliver.' },
     ],
   })
