@@ -2,11 +2,11 @@ import { systemClock, TuttiError, type Clock } from '@tutti/core'
 import { groupProcesses } from './cgroup-folder.ts'
 import {
   bootId,
+  isRunning,
   isSameProcess,
   pidNamespace,
   processesInNamespace,
   processesMarked,
-  processStat,
   signalProcess,
 } from './processes.ts'
 import { sandboxMarker } from './sandbox-marker.ts'
@@ -20,7 +20,8 @@ export function sandboxProcesses(state: SandboxState): number[] {
       if (name && isSameProcess(name.pid, name.start)) found.add(name.pid)
     }
     const init = state.init
-    if (init && isSameProcess(init.pid, init.start)) {
+    // Nothing leaves its kernel group, so where there is one the namespace need not be searched for.
+    if (state.groups.length === 0 && init && isSameProcess(init.pid, init.start)) {
       const namespace = pidNamespace(init.pid)
       if (namespace) for (const pid of processesInNamespace(namespace)) found.add(pid)
     }
@@ -29,7 +30,7 @@ export function sandboxProcesses(state: SandboxState): number[] {
     for (const pid of processesMarked(`${sandboxMarker}=${state.id}`)) found.add(pid)
   }
   found.delete(process.pid)
-  return [...found].filter((pid) => (processStat(pid)?.state ?? 'Z') !== 'Z')
+  return [...found].filter(isRunning)
 }
 
 const pollMs = 15
@@ -53,6 +54,7 @@ export async function endProcesses(
 
   if (graceMs > 0) {
     for (const pid of inside()) signalProcess(pid, 'SIGTERM')
+    signalGroup(state, 'SIGTERM')
     const graceEnd = clock.monotonic() + graceMs
     while (clock.monotonic() < graceEnd && inside().length > 0) await clock.sleep(pollMs, signal)
   }
@@ -61,6 +63,7 @@ export async function endProcesses(
     // Stopping all first leaves none that could start another between the listing and its own end.
     for (const pid of pids) signalProcess(pid, 'SIGSTOP')
     for (const pid of pids) signalProcess(pid, 'SIGKILL')
+    signalGroup(state, 'SIGKILL')
     if (clock.monotonic() > killEnd) {
       throw new TuttiError(
         'unavailable',
@@ -72,4 +75,11 @@ export async function endProcesses(
     }
     await clock.sleep(pollMs, signal)
   }
+}
+
+/** All that can be done for descendants where there is no /proc to find them in. */
+function signalGroup(state: SandboxState, signal: 'SIGTERM' | 'SIGKILL'): void {
+  const { main } = state
+  if (state.isolation === 'none' && main && isSameProcess(main.pid, main.start))
+    signalProcess(-main.pid, signal)
 }

@@ -13,6 +13,6 @@ export {
   type LocalSandboxProvider,
 } from './local-sandboxes.ts'
 export type { LimiterKind } from './resource-group.ts'
-export { allPids, processesMarked, processStat, signalProcess, type ProcessStat } from './processes.ts'
+export { allPids, isRunning, processesMarked, signalProcess } from './processes.ts'
 export { sandboxMarker } from './sandbox-marker.ts'
 export { describeLocalSandbox, type LocalSandboxDescription } from './describe-local-sandbox.ts'

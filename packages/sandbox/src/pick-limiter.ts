@@ -24,17 +24,18 @@ const makers: Record<LimiterKind, () => ResourceLimiter | undefined> = {
 export function pickLimiter(only?: LimiterKind): ResourceLimiter {
   const kinds = only ? [only] : (Object.keys(makers) as LimiterKind[])
   for (const kind of kinds) {
-    const limiter = makers[kind]()
-    if (limiter && works(limiter)) return limiter
+    const limiter = working(kind)
+    if (limiter) return limiter
   }
   return watchdogLimiter
 }
 
-function works(limiter: ResourceLimiter): boolean {
+function working(kind: LimiterKind): ResourceLimiter | undefined {
   try {
-    limiter.createGroup(`probe-${process.pid}`, probeLimits).remove()
-    return true
+    const limiter = makers[kind]()
+    limiter?.createGroup(`probe-${process.pid}`, probeLimits).remove()
+    return limiter
   } catch {
-    return false
+    return undefined
   }
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 
 export interface ProcessStat {
   readonly pid: number
@@ -26,13 +26,34 @@ export function processStat(pid: number): ProcessStat | undefined {
   }
 }
 
+/** Other systems than Linux can only say whether a pid is in use. */
+const hasProc = existsSync('/proc/self/stat')
+
 /** Whether exactly this process still runs; a zombie does not. */
 export function isSameProcess(pid: number, start: string): boolean {
+  if (!hasProc) return isPidInUse(pid)
   const stat = processStat(pid)
   return stat !== undefined && stat.start === start && stat.state !== 'Z'
 }
 
+/** Whether a pid is that of a living process. */
+export function isRunning(pid: number): boolean {
+  if (!hasProc) return isPidInUse(pid)
+  const state = processStat(pid)?.state
+  return state !== undefined && state !== 'Z'
+}
+
+function isPidInUse(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** Every process that can be seen; none where there is no /proc. */
 export function allPids(): number[] {
+  if (!hasProc) return []
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number)

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
-import { allPids, processesMarked, processStat, sandboxMarker, signalProcess } from '@tutti/sandbox'
+import { allPids, isRunning, processesMarked, sandboxMarker, signalProcess } from '@tutti/sandbox'
 
 const pollMs = 15
 
@@ -12,7 +12,7 @@ export function otherProcesses(isolated: boolean): number[] {
     : marked === undefined
       ? []
       : processesMarked(`${sandboxMarker}=${marked}`)
-  return pids.filter((pid) => !own.has(pid) && (processStat(pid)?.state ?? 'Z') !== 'Z')
+  return pids.filter((pid) => !own.has(pid) && isRunning(pid))
 }
 
 /** SIGTERM to all of them, SIGKILL after the grace, until none is left: also sessions that detached themselves. */

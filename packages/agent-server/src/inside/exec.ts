@@ -154,6 +154,14 @@ function startError(program: string, cwd: string | undefined, cause: NodeJS.Errn
       cause,
     )
   }
+  if (cause.code === 'EAGAIN' || cause.code === 'ENOMEM') {
+    return new TuttiError(
+      'resource_exhausted',
+      `${program} cannot be started: the sandbox has no processes or memory left.`,
+      { program, reason: 'resource_limit' },
+      cause,
+    )
+  }
   return new TuttiError(
     'failed_precondition',
     `${program} cannot be started in the sandbox (${cause.code}).`,
