@@ -124,7 +124,11 @@ describe('errors say what happened and what to run next', () => {
     [['agent', 'list'], 69, /error\[unavailable\]: No Tutti server.*\nnext: tutti dev --data-dir/],
     [['--address', 'http://127.0.0.1:9', 'agent', 'list'], 69, /error\[unavailable\].*\nnext: tutti dev/],
     [['agent', 'lst'], 64, /error\[invalid_argument\]: unknown command 'lst'/],
-    [['agent', 'get'], 64, /error\[invalid_argument\]: missing required argument 'id'/],
+    [
+      ['agent', 'get'],
+      64,
+      /error\[invalid_argument\]: missing required argument 'id'\nnext: tutti agent get --help/,
+    ],
     [['run', 'x', '--repo', '.', '--agents', '0'], 64, /--agents.*from 1 to 50.*\nnext: tutti run --help/],
     [['run', 'x', '--repo', '.', '--strategy', 'guess'], 64, /error\[invalid_argument\]/],
     [['run', 'x', '--repo', '.', '--child-timeout', 'soon'], 64, /--child-timeout/],

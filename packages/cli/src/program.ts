@@ -36,8 +36,7 @@ export function buildProgram(deps: CliDeps): Command {
     .configureOutput({
       writeOut: (text) => deps.stdout.write(text),
       writeErr: (text) => deps.stderr.write(text),
-      outputError: (text, write) =>
-        write(`${text.replace(/^error: /, 'error[invalid_argument]: ')}next: tutti --help\n`),
+      outputError: (text, write) => write(text.replace(/^error: /, 'error[invalid_argument]: ')),
       getOutHelpWidth: () => Math.min(100, deps.stdout.columns),
       getErrHelpWidth: () => Math.min(100, deps.stderr.columns),
       getOutHasColors: () => deps.stdout.isTTY,

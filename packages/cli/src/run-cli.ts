@@ -12,7 +12,9 @@ export async function runCli(argv: readonly string[], deps: CliDeps): Promise<vo
     await program.parseAsync(argv, { from: 'user' })
   } catch (thrown) {
     if (thrown instanceof CommanderError) {
-      // Help and version end this way too; commander has printed what there is to say.
+      // Help and version end this way too; commander has printed what there is to say, but not where to read on.
+      if (thrown.exitCode !== 0)
+        deps.stderr.write(`next: tutti ${commandPath(program, argv)} --help\n`.replace('  ', ' '))
       deps.setExitCode(
         thrown.exitCode === 0 ? 0 : exitCodeOf(new TuttiError('invalid_argument', thrown.message)),
       )

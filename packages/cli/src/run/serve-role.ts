@@ -80,6 +80,10 @@ export async function serveRole(context: CliContext, kind: LockKind, options: Se
     })
     await Promise.race([ended.promise, started.failed])
     return 0
+  } catch (thrown) {
+    // Asked to end before it was up: that is what it does.
+    if (starting.signal.aborted && TuttiError.from(thrown).code === 'cancelled') return 0
+    throw thrown
   } finally {
     await stack?.stop()
     interrupts.stop()
