@@ -85,6 +85,15 @@ describe('API-04 ids that do not exist', () => {
     }
   })
 
+  test('an empty request of each method that needs something is refused with its field', async () => {
+    const all = services.flatMap(({ methods }) => methods).filter(({ input }) => input.fields.length > 0)
+    for (const method of all.filter(({ name }) => !name.startsWith('List'))) {
+      const failure = await call(method, {})
+      expect([method.name, failure.code]).toEqual([method.name, 'invalid_argument'])
+      expect(failure.message).toMatch(/^[a-z_]+: |required/)
+    }
+  })
+
   test('other names: repository, snapshot, pull request', async () => {
     const start = BackgroundComposerService.method.startBackgroundComposerFromSnapshot
     const unknown = { repository_info: { registered: 'nowhere' } }

@@ -111,7 +111,7 @@ test('metrics have closed labels and count what happened', async () => {
   const { agent } = await api
     .client(AgentService)
     .createAgent({ prompt: 'x', repository: { location: { case: 'registered', value: 'demo' } } })
-  await expect(api.client(AgentService).getAgent({ bcId: 'bc-no' })).rejects.toThrow()
+  await expect(api.client(AgentService).getAgent({ bcId: 'bc-no' })).rejects.toThrow(/invalid_argument/)
   const { body } = await call('/metrics', { authorization: `Bearer ${api.key}` }, 'GET')
   expect(body).toContain('tutti_agents{status="RUNNING"} 1')
   expect(body).toContain('tutti_rpc_total{method="tutti.v1.AgentService/CreateAgent",code="ok"} 1')

@@ -1,3 +1,4 @@
+import type { DescMessage, Message } from '@bufbuild/protobuf'
 import type { Interceptor } from '@connectrpc/connect'
 import { Code, ConnectError } from '@connectrpc/connect'
 import { createValidator } from '@bufbuild/protovalidate'
@@ -5,29 +6,39 @@ import { TuttiError } from '@tutti/core'
 import type { Logger } from 'pino'
 
 import type { ApiMetrics } from './metrics.ts'
+import { startCallSpan } from './tracing.ts'
+import { refuseTooLongText } from './too-long-text.ts'
 import { toConnectError } from './tutti-error-to-connect.ts'
 
 /** Checks every request against the rules in the .proto files. @throws TuttiError `invalid_argument` with the path of the field. */
 export function createValidateInterceptor(): Interceptor {
   const validator = createValidator()
-  return (next) => async (request) => {
-    if (!request.stream) {
-      const result = validator.validate(request.method.input, request.message)
-      if (result.kind === 'error') throw result.error
-      const [violation] = result.kind === 'invalid' ? result.violations : []
-      if (violation) {
-        const field = pathText(violation.field)
-        throw new TuttiError(
-          'invalid_argument',
-          field === '' ? `${violation.message}.` : `${field}: ${violation.message}.`,
-          {
-            field: field || (violation.ruleId.split('.').at(-1) ?? ''),
-            rule: violation.ruleId,
-          },
-        )
-      }
-    }
+  const check = (desc: DescMessage, message: Message) => {
+    refuseTooLongText(desc, message)
+    const result = validator.validate(desc, message)
+    if (result.kind === 'error') throw result.error
+    const [violation] = result.kind === 'invalid' ? result.violations : []
+    if (!violation) return
+    const field = pathText(violation.field)
+    const text = field === '' ? `${violation.message}.` : `${field}: ${violation.message}.`
+    throw new TuttiError('invalid_argument', text, {
+      field: field || (violation.ruleId.split('.').at(-1) ?? ''),
+      rule: violation.ruleId,
+    })
+  }
+  return (next) => (request) => {
+    const { input } = request.method
+    if (request.stream)
+      return next({ ...request, message: checked(request.message, (message) => check(input, message)) })
+    check(input, request.message)
     return next(request)
+  }
+}
+
+async function* checked<T>(messages: AsyncIterable<T>, check: (message: T) => void): AsyncGenerator<T> {
+  for await (const message of messages) {
+    check(message)
+    yield message
   }
 }
 
@@ -36,7 +47,15 @@ export function createErrorInterceptor({ log, metrics }: { log: Logger; metrics:
   return (next) => async (request) => {
     const method = `${request.service.typeName}/${request.method.name}`
     const started = performance.now()
-    const end = (code: string) => metrics.observeCall(method, code, (performance.now() - started) / 1000)
+    const span = startCallSpan(
+      request.service.typeName,
+      request.method.name,
+      request.header.get('traceparent'),
+    )
+    const end = (code: string) => {
+      metrics.observeCall(method, code, (performance.now() - started) / 1000)
+      span.end(code)
+    }
     const fail = (thrown: unknown): ConnectError => {
       const error = translate(thrown, request.signal)
       if (error.code === Code.Internal || error.code === Code.DataLoss)
@@ -45,7 +64,7 @@ export function createErrorInterceptor({ log, metrics }: { log: Logger; metrics:
       return error
     }
     try {
-      const response = await next(request)
+      const response = await span.run(() => next(request))
       if (!response.stream) {
         end('ok')
         return response

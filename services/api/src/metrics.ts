@@ -21,8 +21,14 @@ export type ReaderView = 'conversation' | 'agent_events' | 'ensemble_status' | '
 const countEveryMs = 10_000
 const countPage = 1000
 
-export function createMetrics({ agents }: { agents: AgentCatalog }): ApiMetrics {
-  const registry = new Registry()
+/** @param registry default a new one; a worker in the same process adds its metrics to it */
+export function createMetrics({
+  agents,
+  registry = new Registry(),
+}: {
+  readonly agents: AgentCatalog
+  readonly registry?: Registry
+}): ApiMetrics {
   const registers = [registry]
   const calls = new Counter({
     name: 'tutti_rpc_total',

@@ -81,6 +81,7 @@ export async function agentInput(
     ...(firstTurn ? { firstTurn } : {}),
     // A child that is reopened after its attempt is an agent like any other.
     ...(row.ensembleId && row.state.status === 'UNSPECIFIED' ? { ensembleId: row.ensembleId } : {}),
+    ...(row.ensembleId ? { memberOf: row.ensembleId } : {}),
     hasCheck: config.checkCommand !== '',
     timings: timingsOf(config, deps.config),
   }
