@@ -95,7 +95,11 @@ describe.skipIf(!temporalPath)('API-12 only legal state changes', { timeout: 180
     (await agent.events()).filter((event) => event.type === 'status').length
 
   /** Gives one command twice and compares with the table. Leaves the agent in whatever state that is. */
-  async function check(agent: AgentDriver, state: AgentStateName, command: AgentCommandName): Promise<void> {
+  async function expectTwice(
+    agent: AgentDriver,
+    state: AgentStateName,
+    command: AgentCommandName,
+  ): Promise<void> {
     const outcome = stateTable[state][command]
     const label = `${state} × ${command}`
     const before = await statusCount(agent)
@@ -131,7 +135,7 @@ describe.skipIf(!temporalPath)('API-12 only legal state changes', { timeout: 180
   }
 
   /** Every command of a row, those that leave the state as it is on one agent, each other on an agent of its own. */
-  async function checkRow(state: AgentStateName): Promise<void> {
+  async function expectRow(state: AgentStateName): Promise<void> {
     const stays = (command: AgentCommandName) => [state, 'refused'].includes(stateTable[state][command])
     const groups = [
       agentCommands.filter(stays),
@@ -140,14 +144,14 @@ describe.skipIf(!temporalPath)('API-12 only legal state changes', { timeout: 180
     await Promise.all(
       groups.map(async (commands) => {
         const agent = await agentIn(state)
-        for (const command of commands) await check(agent, state, command)
+        for (const command of commands) await expectTwice(agent, state, command)
         await client.agents.stopAgent({ bcId: agent.bcId, all: true })
       }),
     )
   }
 
   for (const state of agentStates.filter((name) => name !== 'EXPIRED')) {
-    test(`API-12 in ${state}, each command twice in a row`, () => checkRow(state))
+    test(`API-12 in ${state}, each command twice in a row`, () => expectRow(state))
   }
 
   test('API-12 the retention sweep expires agents at rest, and in EXPIRED each command is answered by the table', async () => {
@@ -164,7 +168,7 @@ describe.skipIf(!temporalPath)('API-12 only legal state changes', { timeout: 180
       expect((await agent.events()).at(-2)).toMatchObject({ type: 'session_close', reason: 'expired' })
     }
     const agent = driveAgent(client, resting[0]!.bcId)
-    for (const command of agentCommands) await check(agent, 'EXPIRED', command)
+    for (const command of agentCommands) await expectTwice(agent, 'EXPIRED', command)
   })
 
   test('API-12 status events of every log form a path in the published graph', async () => {

@@ -4,7 +4,7 @@ import { TuttiError } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
 import type { Sandbox, SandboxRef, SandboxSpec } from '@tutti/sandbox'
 import type { ActivityDeps } from './deps.ts'
-import { runToEnd } from './run-to-end.ts'
+import { createOutputTail, runToEnd } from './run-to-end.ts'
 
 export interface BootRequest {
   readonly key: string
@@ -112,17 +112,24 @@ async function hydrate(
   )
 }
 
+/** Setup output in a failure: short enough that its end survives wherever the failure is shown. */
+const shownChars = 800
+
 /** Changes that the setup command makes are not the agent's: they become part of the state that later captures compare with. */
 async function runSetup(server: AgentServer, request: BootRequest, signal: AbortSignal): Promise<void> {
-  const { exit, tail } = await runToEnd(server, request.setupCommand, signal).catch((thrown: unknown) => {
-    if (signal.aborted)
-      throw new BootFailure('boot', `The setup command was still running: ${request.setupCommand}`, thrown)
-    throw thrown
-  })
+  const kept = createOutputTail()
+  const output = () => kept.text().slice(-shownChars)
+  const { exit } = await runToEnd(server, request.setupCommand, signal, undefined, kept).catch(
+    (thrown: unknown) => {
+      if (!signal.aborted) throw thrown
+      const text = 'The setup command was still running when the time to get ready was over.'
+      throw new BootFailure('boot', `${text}\n${output()}`.trim(), thrown)
+    },
+  )
   if (exit.code !== 0) {
     const how =
       exit.code === null ? `was ended by ${exit.signal ?? 'a signal'}` : `ended with exit code ${exit.code}`
-    throw new BootFailure('setup', `The setup command ${how}.\n${tail}`)
+    throw new BootFailure('setup', `The setup command ${how}.\n${output()}`.trim())
   }
   await server.capture(ignoreChanges, signal)
 }
