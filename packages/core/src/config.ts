@@ -149,6 +149,12 @@ export const settings = {
     'separated by commas; needed to listen beyond loopback',
   ),
   'server.port': setting('count', 7233 + 500, 'TUTTI_PORT', 'next to no well-known service'),
+  'worker.metrics_port': setting(
+    'count',
+    0,
+    'TUTTI_WORKER_METRICS_PORT',
+    '0: off; `tutti dev` shows the worker on the page of its API',
+  ),
   'server.address': setting(
     'text',
     '',

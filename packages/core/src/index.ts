@@ -18,6 +18,14 @@ export {
   type GrindId,
   type LogId,
 } from './ids.ts'
+export {
+  forcedIdsKey,
+  madeAt,
+  parseTraceparent,
+  spanIdsOf,
+  traceparentOf,
+  type SpanIds,
+} from './trace-context.ts'
 export type { Clock } from './clock.ts'
 export { systemClock } from './system-clock.ts'
 export { createManualClock, type ManualClock } from './manual-clock.ts'

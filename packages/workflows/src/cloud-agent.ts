@@ -41,7 +41,7 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
   let lastDetail = ''
   const deliveries: Delivery[] = [...(input.deliveries ?? [])]
   const seen = new Map<string, CommandAnswer>(input.seen)
-  const sandbox = createSandboxLife(input, (text) => text)
+  const sandbox = createSandboxLife(input, () => turns)
   const { recordState } = proxyActivities<Activities>({ ...profiles.record, summary: 'record the state' })
   const recorder = createRecorder({
     recordState,
@@ -50,6 +50,7 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
       owner: input.owner,
       configBlobId: input.configBlobId,
       ...(input.ensembleId && { ensembleId: input.ensembleId }),
+      ...(input.memberOf && { memberOf: input.memberOf }),
       state,
       turns,
       incarnation: sandbox.incarnation(),

@@ -76,6 +76,8 @@ export interface CloudAgentInput {
   readonly firstTurn?: Turn
   /** The ensemble that it belongs to: it then returns as soon as its queue is empty. */
   readonly ensembleId?: EnsembleId
+  /** The ensemble that made it, also after it has left that: whose trace its work belongs to. */
+  readonly memberOf?: EnsembleId
   /** Its agent has a check command, which runs after each completed turn. */
   readonly hasCheck: boolean
   readonly timings: AgentTimings

@@ -18,18 +18,26 @@ export interface SandboxLife {
 
 export type HostActivities = Pick<Activities, 'runTurn' | 'checkpointTurn' | 'checkAttempt'>
 
-/** @param firstIncarnation the last one that this agent has had. */
-export function createSandboxLife(input: CloudAgentInput, summary: (text: string) => string): SandboxLife {
+/** @param turns how many the agent has begun; only shown, in traces and log lines. */
+export function createSandboxLife(input: CloudAgentInput, turns: () => number): SandboxLife {
   const { bcId, owner, configBlobId, timings } = input
+  const memberOf = input.ensembleId ?? input.memberOf
   let incarnation = input.incarnation
   let hostQueue: string | undefined
   let ready = false
 
-  const scope = (): AgentScope => ({ bcId, owner, configBlobId, incarnation })
+  const scope = (): AgentScope => ({
+    bcId,
+    owner,
+    configBlobId,
+    incarnation,
+    turns: turns(),
+    ...(memberOf && { memberOf }),
+  })
   const heartbeatTimeout = timings.heartbeatMs
 
   const on = (taskQueue: string, text: string) =>
-    proxyActivities<Activities>({ ...profiles.sandbox, taskQueue, heartbeatTimeout, summary: summary(text) })
+    proxyActivities<Activities>({ ...profiles.sandbox, taskQueue, heartbeatTimeout, summary: text })
 
   return {
     has: () => ready,
@@ -41,7 +49,7 @@ export function createSandboxLife(input: CloudAgentInput, summary: (text: string
       const { admit } = proxyActivities<Activities>({
         ...profiles.wait,
         heartbeatTimeout,
-        summary: summary('wait for a slot'),
+        summary: 'wait for a slot',
       })
       const admitted = await admit({
         ...scope(),
@@ -67,14 +75,14 @@ export function createSandboxLife(input: CloudAgentInput, summary: (text: string
           const host = proxyActivities<Activities>({
             ...profiles.release,
             taskQueue: queue,
-            summary: summary('release the sandbox'),
+            summary: 'release the sandbox',
           })
           await host.releaseSandbox(scope())
         } catch {
           // Nobody on that host: its sandboxes died with it, and only the lease is left.
           await proxyActivities<Activities>({
             ...profiles.record,
-            summary: summary('give the slot back'),
+            summary: 'give the slot back',
           }).releaseLease(scope())
         }
       })

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import type { AgentServers } from '@tutti/activities'
 import { agentServerMounts, buildAgentServer, openEgress, startAgentServer } from '@tutti/agent-server'
+import { traceAgentServer } from './trace-agent-server.ts'
 
 /**
  * Agent servers from the bundle that is made, once for each state of the sources, in `cacheDir`. A policy with allowed hosts gets
@@ -9,6 +10,9 @@ import { agentServerMounts, buildAgentServer, openEgress, startAgentServer } fro
 export async function createAgentServers(options: {
   readonly cacheDir: string
   readonly stopGraceMs: number
+  /** A sandbox was refused a connection. */
+  readonly onDenied: () => void
+  readonly now: () => number
 }): Promise<AgentServers> {
   const serverPath = await buildAgentServer(join(options.cacheDir, 'agent-server'))
   return {
@@ -17,7 +21,10 @@ export async function createAgentServers(options: {
         policy.allowHosts.length > 0 && !policy.allowNetwork
           ? await openEgress({
               allowHosts: policy.allowHosts,
-              onDenied: ({ host, port, reason }) => onDenied(`${host}:${port} (${reason})`),
+              onDenied({ host, port, reason }) {
+                options.onDenied()
+                onDenied(`${host}:${port} (${reason})`)
+              },
             })
           : undefined
       const discard = async () => egress?.close()
@@ -29,10 +36,11 @@ export async function createAgentServers(options: {
         }),
         async start(sandbox, signal) {
           const { stopGraceMs } = options
-          const server = await startAgentServer(
+          const started = await startAgentServer(
             { sandbox, serverPath, stopGraceMs, egress: egress !== undefined },
             signal,
           )
+          const server = traceAgentServer(started, options.now)
           return {
             ...server,
             async close() {

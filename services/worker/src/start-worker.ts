@@ -24,11 +24,17 @@ import { findStrategy } from '@tutti/synthesis'
 import { releaseSandboxSignal } from '@tutti/workflows'
 import { Client, Connection } from '@temporalio/client'
 import { NativeConnection, Worker } from '@temporalio/worker'
+import type { Registry } from 'prom-client'
 import { createAgentServers } from './agent-servers.ts'
 import { bundleWorkflows } from './bundle-workflows.ts'
 import { startReaper } from './reaper.ts'
 import { checkSearchAttributes } from './search-attributes.ts'
+import { logActivities } from './log-activities.ts'
+import { observeActivities } from './observe-activities.ts'
+import { serveMetrics } from './serve-metrics.ts'
 import { logTemporal } from './temporal-log.ts'
+import { traceActivities } from './trace-activities.ts'
+import { createWorkerMetrics } from './worker-metrics.ts'
 import type { WorkerConfig } from './worker-config.ts'
 
 export interface WorkerOptions {
@@ -51,6 +57,12 @@ export interface WorkerOptions {
   readonly clock: Clock
   readonly crashPoint: CrashPoint
   readonly log: ActivityLog
+  /** Takes the worker's metrics. */
+  readonly registry: Registry
+  /** Serves the registry on loopback too; 0 for nowhere. */
+  readonly metricsPort: number
+  /** A trace exporter is set: spans are made. */
+  readonly tracing: boolean
 }
 
 export interface RunningWorker {
@@ -70,7 +82,24 @@ const sharedActivities = 400
  * activities that any host may run) and one for this host's own queue (its sandboxes).
  */
 export async function startWorker(options: WorkerOptions): Promise<RunningWorker> {
-  const { temporal, stores, host, config, clock, log } = options
+  const { temporal, host, config, clock } = options
+  const sessions = createSessions()
+  const monotonic = () => clock.monotonic()
+  const metrics = createWorkerMetrics({
+    registry: options.registry,
+    sessions,
+    leases: options.stores.catalog.leases,
+    host,
+    monotonic,
+  })
+  const { log, observe } = logActivities(options.log, monotonic)
+  const stores = { ...options.stores, eventLog: metrics.measured(options.stores.eventLog) }
+  let draining = false
+  // First, so that a port that is taken leaves nothing behind.
+  const page =
+    options.metricsPort > 0
+      ? await serveMetrics(options.registry, options.metricsPort, () => !draining)
+      : undefined
   logTemporal(log)
   const [native, connection, workflowBundlePath] = await Promise.all([
     NativeConnection.connect({ address: temporal.address }),
@@ -85,11 +114,15 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     stopGraceMs: config['stop.grace'],
     clock,
   })
-  const sessions = createSessions()
   const deps: ActivityDeps = {
     ...stores,
     sandboxes,
-    agentServers: await createAgentServers({ cacheDir: options.cacheDir, stopGraceMs: config['stop.grace'] }),
+    agentServers: await createAgentServers({
+      cacheDir: options.cacheDir,
+      stopGraceMs: config['stop.grace'],
+      onDenied: metrics.egressDenied,
+      now: () => clock.now(),
+    }),
     adapters: new Map(
       [createCommandAdapter({ clock }), createEmbeddedAdapter({ clock, env: options.env })].map((adapter) => [
         adapter.kind,
@@ -110,6 +143,13 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   }
   const reaper = await startReaper({ sandboxes, sessions, catalog: stores.catalog, host, clock, log })
   const activities = { ...createActivities(deps, sessions) }
+  const activity = [
+    observeActivities([
+      ...(options.tracing ? [traceActivities({ eventLog: stores.eventLog, clock })] : []),
+      observe,
+      metrics.observe,
+    ]),
+  ]
   const common = {
     connection: native,
     namespace: temporal.namespace,
@@ -119,6 +159,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     defaultHeartbeatThrottleInterval: '1s',
     shutdownGraceTime: '10s',
     shutdownForceTime: '30s',
+    interceptors: { activity },
   } as const
   const shared = await Worker.create({
     ...common,
@@ -142,10 +183,12 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   return {
     failed,
     async stop() {
+      draining = true
       for (const worker of [shared, local]) if (worker.getState() === 'RUNNING') worker.shutdown()
       await Promise.allSettled(running)
       await reaper.stop()
       await Promise.allSettled(sessions.all().map((session) => endSession(deps, sessions, session)))
+      await page?.close()
       await native.close()
       await connection.close()
     },

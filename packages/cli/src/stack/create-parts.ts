@@ -19,9 +19,11 @@ import { createMirrors, type Mirrors } from '@tutti/git'
 import { createCrashPoints, createSqliteStore, type SqliteStore } from '@tutti/store'
 import { startWorker } from '@tutti/worker'
 import { Client, Connection } from '@temporalio/client'
+import { Registry } from 'prom-client'
 import type { ResolvedConfig } from '../config/load-config.ts'
 import type { PartContext, StackParts } from './parts.ts'
 import { createSystemInformation } from './system-information.ts'
+import { startTelemetry, type Telemetry } from './telemetry.ts'
 
 /** What the parts of one process share. */
 interface Stores {
@@ -30,6 +32,9 @@ interface Stores {
   readonly mirrors: Mirrors
   readonly forge: Forge
   readonly crashPoint: CrashPoint
+  /** Metrics of every part of this process. */
+  readonly registry: Registry
+  readonly telemetry: Telemetry | undefined
   close(): Promise<void>
 }
 
@@ -43,7 +48,7 @@ export function createParts(env: Env = process.env): StackParts<Stores> {
   return {
     openStores: (dataDir) => openStores(dataDir, env),
     startApi,
-    startWorker: ({ store, blobs, mirrors, forge, crashPoint }, context) =>
+    startWorker: ({ store, blobs, mirrors, forge, crashPoint, registry, telemetry }, context) =>
       startWorker({
         temporal: context.temporal,
         stores: { ...store, blobs, mirrors, forge },
@@ -55,12 +60,17 @@ export function createParts(env: Env = process.env): StackParts<Stores> {
         clock: systemClock,
         crashPoint,
         log: serverLog(context),
+        registry,
+        // In one process with the API its page has the worker's metrics too.
+        metricsPort: context.mode === 'serve' ? Number(context.config['worker.metrics_port']) : 0,
+        tracing: telemetry !== undefined,
       }),
   }
 }
 
 async function openStores(dataDir: string, env: Env): Promise<Stores> {
   const crashPoint = crashPointOf(env, dataDir)
+  const telemetry = await startTelemetry(env)
   const store = await createSqliteStore({ path: join(dataDir, 'tutti.db'), wakeDir: dataDir, crashPoint })
   const blobs = createFilesystemBlobStore({ root: join(dataDir, 'blobs'), crashPoint })
   const mirrors = createMirrors({ root: join(dataDir, 'mirrors') })
@@ -75,7 +85,19 @@ async function openStores(dataDir: string, env: Env): Promise<Stores> {
         ? repository
         : (await catalog.repositories.get(owner, repository, signal)).location,
   })
-  return { store, blobs, mirrors, forge, crashPoint, close: () => store.close() }
+  return {
+    store,
+    blobs,
+    mirrors,
+    forge,
+    crashPoint,
+    registry: new Registry(),
+    telemetry,
+    async close() {
+      await store.close()
+      await telemetry?.stop()
+    },
+  }
 }
 
 function crashPointOf(env: Env, dataDir: string): CrashPoint {
@@ -90,7 +112,8 @@ function crashPointOf(env: Env, dataDir: string): CrashPoint {
   )
 }
 
-const startApi: StackParts<Stores>['startApi'] = async ({ store, blobs, mirrors, crashPoint }, context) => {
+const startApi: StackParts<Stores>['startApi'] = async (stores, context) => {
+  const { store, blobs, mirrors, crashPoint, registry } = stores
   const { dataDir, config, temporal } = context
   const connection = await Connection.connect({ address: temporal.address })
   const key = await ensureLocalKey(dataDir)
@@ -105,13 +128,14 @@ const startApi: StackParts<Stores>['startApi'] = async ({ store, blobs, mirrors,
     config: config as ApiConfig,
     crashPoint,
     log: serverLog(context),
-    metrics: createMetrics({ agents: store.catalog.agents }),
+    metrics: createMetrics({ agents: store.catalog.agents, registry }),
     localKey: key,
   })
   await server.listen({ host: context.host, port: context.port })
   return {
     key,
     keyFile: join(dataDir, localKeyFile),
+    drain: () => server.drain(),
     async stop() {
       await server.close()
       await connection.close()

@@ -30,6 +30,8 @@ export interface RunningPart {
 }
 
 export interface RunningApi extends RunningPart {
+  /** Says that it is not ready any more, before anything is stopped. */
+  drain(): void
   /** The data folder's local key and the file (0600) that it is in. */
   readonly key: string
   readonly keyFile: string
@@ -47,5 +49,8 @@ export interface StackParts<S extends OpenStores = OpenStores> {
     },
   ): Promise<RunningApi>
   /** `index` is the N of this process's lock `worker-N`, from 1. */
-  startWorker(stores: S, context: PartContext & { readonly index: number }): Promise<RunningPart>
+  startWorker(
+    stores: S,
+    context: PartContext & { readonly index: number; readonly mode: 'embedded' | 'serve' },
+  ): Promise<RunningPart>
 }

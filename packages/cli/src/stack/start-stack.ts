@@ -89,14 +89,21 @@ export async function startStack(options: StartStack): Promise<Stack | { readonl
     }
     signal.throwIfAborted()
     if (kind !== 'api') {
-      const worker = await parts.startWorker(stores, { ...context, index: lock.index })
+      const worker = await parts.startWorker(stores, {
+        ...context,
+        index: lock.index,
+        mode: kind === 'dev' ? 'embedded' : 'serve',
+      })
       running.push(worker)
       // The worker drains first, while its clients can still read what it does.
       undo.push(() => worker.stop())
     }
     signal.throwIfAborted()
     if (api) {
-      undo.push(async () => removeEndpoint(folder.path))
+      undo.push(async () => {
+        api.part.drain()
+        removeEndpoint(folder.path)
+      })
       writeEndpoint(folder.path, {
         address: api.address,
         pid: process.pid,
