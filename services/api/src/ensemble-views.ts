@@ -120,6 +120,7 @@ function reportInit({ report }: EnsembleResult) {
       message,
       log,
     })),
+    leftOut: report.left_out.map(({ bc_id, why }) => ({ bcId: bc_id, why })),
   }
 }
 

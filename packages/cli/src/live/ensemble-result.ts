@@ -62,6 +62,7 @@ export function ensembleResult(ensemble: Ensemble): EnsembleResult {
         message: failure.message,
         log: failure.log === '' ? `tutti agent events ${failure.bcId} -o jsonl` : failure.log,
       })),
+      left_out: (report?.leftOut ?? []).map(({ bcId, why }) => ({ bc_id: bcId as AgentId, why })),
     },
     pull_request: pullRequest
       ? { url: pullRequest.url, number: Number(pullRequest.number), branch: pullRequest.branch }

@@ -105,7 +105,7 @@ function resultLines(ensemble: Ensemble, paint: Palette): string[] {
 
 function conflictLines(ensemble: Ensemble, paint: Palette): string[] {
   const lines: string[] = []
-  const { conflicts = [], equalGroups = [], failures = [] } = ensemble.report ?? {}
+  const { conflicts = [], equalGroups = [], failures = [], leftOut = [] } = ensemble.report ?? {}
   if (conflicts.length > 0) {
     lines.push(...section('Conflicts (the base was kept there)', paint))
     for (const { path, line, versions } of conflicts.slice(0, 20)) {
@@ -117,13 +117,14 @@ function conflictLines(ensemble: Ensemble, paint: Palette): string[] {
     lines.push(...section('Equal', paint))
     for (const { bcIds } of equalGroups) lines.push(`  ${bcIds.map(safeLine).join(' = ')}`)
   }
-  if (failures.length > 0) {
+  const told = new Set(failures.map(({ bcId }) => bcId))
+  const others = leftOut.filter(({ bcId }) => !told.has(bcId))
+  if (told.size + others.length > 0) {
     lines.push(...section('Not taken', paint))
-    for (const failure of failures) {
-      lines.push(
-        `  ${safeLine(failure.bcId)}  ${safeLine(failure.reason)}  ${truncate(lastLine(failure.message), 80)}`,
-      )
+    for (const { bcId, reason, message } of failures) {
+      lines.push(`  ${safeLine(bcId)}  ${safeLine(reason)}  ${truncate(lastLine(message), 80)}`)
     }
+    for (const { bcId, why } of others) lines.push(`  ${safeLine(bcId)}  ${truncate(safeLine(why), 100)}`)
   }
   return lines
 }

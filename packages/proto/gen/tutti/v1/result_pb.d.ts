@@ -115,6 +115,11 @@ export declare type MergeReport = Message<"tutti.v1.MergeReport"> & {
    * @generated from field: repeated tutti.v1.AttemptFailure failures = 3;
    */
   failures: AttemptFailure[];
+
+  /**
+   * @generated from field: repeated tutti.v1.LeftOut left_out = 4;
+   */
+  leftOut: LeftOut[];
 };
 
 /**
@@ -240,6 +245,31 @@ export declare type AttemptFailure = Message<"tutti.v1.AttemptFailure"> & {
  * Use `create(AttemptFailureSchema)` to create a new message.
  */
 export declare const AttemptFailureSchema: GenMessage<AttemptFailure>;
+
+/**
+ * An attempt that is not in the result.
+ *
+ * @generated from message tutti.v1.LeftOut
+ */
+export declare type LeftOut = Message<"tutti.v1.LeftOut"> & {
+  /**
+   * @generated from field: string bc_id = 1;
+   */
+  bcId: string;
+
+  /**
+   * One sentence.
+   *
+   * @generated from field: string why = 2;
+   */
+  why: string;
+};
+
+/**
+ * Describes the message tutti.v1.LeftOut.
+ * Use `create(LeftOutSchema)` to create a new message.
+ */
+export declare const LeftOutSchema: GenMessage<LeftOut>;
 
 /**
  * @generated from message tutti.v1.PullRequest
