@@ -252,6 +252,19 @@ test('SBX-06: fifty rounds leave descriptors, processes, mounts and folders as t
   await expect.poll(count, within).toEqual(before)
 }, 60_000)
 
+test('keeps sandboxes of one key under two roots apart', async () => {
+  const [left, right] = [setUp(), setUp()]
+  const [first, second] = await Promise.all([
+    left.run('sleep 100'),
+    right.run('echo up; sleep 0.5; echo done'),
+  ])
+  expect(first.sandbox.ref.key).toBe(second.sandbox.ref.key)
+  await expect.poll(second.output, within).toBe('up\n')
+  await left.provider.destroy(first.sandbox.ref, never)
+  await second.exit
+  expect(second.output()).toBe('up\ndone\n')
+})
+
 test('describes what works here', async () => {
   const subject = setUp()
   const description = await describeLocalSandbox({ root: join(subject.folder, 'probe') })

@@ -144,7 +144,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
   }
 
   async function destroy(ref: SandboxRef, signal: AbortSignal): Promise<void> {
-    const id = sandboxId(ref.key)
+    const id = sandboxId(root, ref.key)
     const running = await living.get(id)?.catch(() => undefined)
     running?.release()
     const state = running?.state() ?? (await readState(root, id))
@@ -158,7 +158,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
 
     async create(spec, signal) {
       refuseAborted(signal)
-      const id = sandboxId(spec.key)
+      const id = sandboxId(root, spec.key)
       await ending.get(id)
       const existing = living.get(id)
       if (existing) {
@@ -173,7 +173,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
     },
 
     async attach(ref, signal) {
-      const sandbox = await living.get(sandboxId(ref.key))?.catch(() => undefined)
+      const sandbox = await living.get(sandboxId(root, ref.key))?.catch(() => undefined)
       return sandbox && (await sandbox.alive(signal)) === 'running' ? sandbox : null
     },
 
@@ -183,7 +183,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
     },
 
     destroy(ref, signal) {
-      const id = sandboxId(ref.key)
+      const id = sandboxId(root, ref.key)
       const running = ending.get(id) ?? destroy(ref, signal).finally(() => ending.delete(id))
       ending.set(id, running)
       return running

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { bootId, isSameProcess } from './processes.ts'
 
 export interface ProcessName {
@@ -25,8 +25,15 @@ export interface SandboxState {
   readonly init?: ProcessName
 }
 
-/** A file name for any key, the same in every process: what makes `create` idempotent across restarts. */
-export const sandboxId = (key: string): string => createHash('sha256').update(key).digest('hex').slice(0, 24)
+/**
+ * A name for any key: the same in every process, which makes `create` idempotent across restarts, and another one for another root, as
+ * kernel groups and markers are the whole host's.
+ */
+export const sandboxId = (root: string, key: string): string =>
+  createHash('sha256')
+    .update(`${resolve(root)}\0${key}`)
+    .digest('hex')
+    .slice(0, 24)
 
 const isSandboxId = (text: string): boolean => /^[0-9a-f]{24}$/.test(text)
 
