@@ -10,7 +10,7 @@ const nextCommand: Record<ErrorCode, (command: string) => string> = {
   permission_denied: () => 'tutti doctor',
   not_found: (command) => listOf(command),
   already_exists: (command) => listOf(command),
-  failed_precondition: (command) => (command.startsWith('agent ') ? 'tutti agent get ID' : 'tutti doctor'),
+  failed_precondition: (command) => (command.startsWith('agent ') ? 'tutti agent get' : 'tutti doctor'),
   aborted: () => 'the same command again',
   out_of_range: (command) => `tutti ${command} without --from`,
   resource_exhausted: () => 'tutti agent list',

@@ -3,6 +3,7 @@ import { TuttiError } from '@tutti/core'
 import pc from 'picocolors'
 import type { CliDeps } from './deps.ts'
 import { describeError, exitCodeOf } from './report-error.ts'
+import { safeLine } from './output/terminal-text.ts'
 import { buildProgram } from './program.ts'
 
 /** Runs one command line (without `node` and the script) and sets the exit code. Never throws. */
@@ -22,7 +23,9 @@ export async function runCli(argv: readonly string[], deps: CliDeps): Promise<vo
     }
     const error = TuttiError.from(thrown)
     const colors = deps.stderr.isTTY && !argv.includes('--no-color') && (deps.env['NO_COLOR'] ?? '') === ''
-    deps.stderr.write(`${describeError(error, commandPath(program, argv), pc.createColors(colors))}\n`)
+    deps.stderr.write(
+      `${withId(describeError(error, commandPath(program, argv), pc.createColors(colors)), argv)}\n`,
+    )
     if (error.code === 'internal' && deps.env['TUTTI_DEBUG']) deps.stderr.write(`${causes(thrown)}\n`)
     deps.setExitCode(exitCodeOf(error))
   }
@@ -40,6 +43,12 @@ export function commandPath(program: Command, argv: readonly string[]): string {
   }
   return path.join(' ')
 }
+
+/** Puts the id that was given behind a hint that needs one. */
+const withId = (text: string, argv: readonly string[]): string =>
+  text.endsWith('tutti agent get')
+    ? `${text} ${safeLine(argv.find((word) => word.startsWith('bc-')) ?? 'ID')}`
+    : text
 
 function causes(thrown: unknown): string {
   const parts: string[] = []
