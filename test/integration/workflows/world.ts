@@ -119,6 +119,13 @@ export async function startTemporal(path: string, { timeSkipping = false } = {})
   const env = timeSkipping
     ? await TestWorkflowEnvironment.createTimeSkipping({ server: { executable } })
     : await TestWorkflowEnvironment.createLocal({ server: { executable, searchAttributes } })
+  if (timeSkipping) {
+    await env.connection.operatorService.addSearchAttributes({
+      namespace: env.client.options.namespace,
+      // 2 is KEYWORD.
+      searchAttributes: Object.fromEntries(searchAttributes.map(({ name }) => [name, 2])),
+    })
+  }
   const workflowBundle = await bundleForTests()
   const shared = await startWorker(env, workflowBundle)
   return {
