@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import type { TuttiClient } from '@tutti/client'
 import {
-  AgentOptionsSchema,
+  type AgentOptionsSchema,
   CloudAgentWorkflowStatus,
   FollowupMode,
   RepositorySourceSchema,

@@ -63,7 +63,7 @@ describe.skipIf(!temporalPath)('the life of one agent, over the API', { timeout:
     const agent = await scripted('run: echo started; sleep 1')
     await agent.waitFor((event) => event.type === 'tool_call_started')
     const answers = await Promise.all([agent.followUp(script('say: F1')), agent.followUp(script('say: F2'))])
-    expect(answers.map((answer) => answer.position).sort()).toEqual([1, 2])
+    expect(answers.map((answer) => answer.position).sort((left, right) => left - right)).toEqual([1, 2])
     await agent.rest()
     const events = await agent.events()
     const order = [...answers]
