@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createTestBench, never, shell } from '../test-sandbox.ts'
 import type { DeniedEgress } from './egress-proxy.ts'
 import { openEgress } from './open-egress.ts'
@@ -19,7 +19,10 @@ test('a sandbox reaches the allowed host through its proxy, and nothing else', a
     dial: () => connect({ host: '127.0.0.1', port }),
     onDenied: (entry) => denied.push(entry),
   })
+  onTestFinished(() => egress.close())
+  onTestFinished(() => void target.close())
   const bench = await createTestBench()
+  onTestFinished(() => bench.dispose())
   const { server } = await bench.start({
     policy: { allowHosts: ['api.example.com'] },
     egressFolder: egress.folder,
@@ -56,7 +59,6 @@ test('a sandbox reaches the allowed host through its proxy, and nothing else', a
   await bench.dispose()
   await egress.close()
   expect(existsSync(egress.folder)).toBe(false)
-  target.close()
   expect(await server.lost).toMatch(/exit code|signal/)
   await expect(server.exec({ argv: ['true'] }, never).next()).rejects.toMatchObject({ code: 'unavailable' })
 })
