@@ -9,6 +9,7 @@ import { ensembleIdOf } from '../ensemble-views.ts'
 import { followLog } from '../follow-log.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
 import { requestIdOf } from '../new-id.ts'
+import { pullRequestView } from '../pull-request-view.ts'
 
 type Delivered = Exclude<DeliveryEvent, { outcome: 'failed' }>
 
@@ -39,7 +40,7 @@ export function createDeliver(deps: HandlerDeps) {
         branchName: delivered.branch,
         hasCommits: true,
         ...ownerAndRepo(row.repository),
-        tutti: pullRequestInit(bcId, row.repository, delivered),
+        tutti: await pullRequestOf(owner, bcId, row.repository, delivered, context.signal),
       }
     },
 
@@ -56,9 +57,21 @@ export function createDeliver(deps: HandlerDeps) {
         branch,
         commit,
         reason: 'completed',
-        pullRequest: pullRequestInit(bcId, row.repository, delivered),
+        pullRequest: await pullRequestOf(owner, bcId, row.repository, delivered, context.signal),
       }
     },
+  }
+
+  /** As the list shows it; what was only pushed is shown by its branch. */
+  async function pullRequestOf(
+    owner: string,
+    bcId: AgentId,
+    repository: string,
+    { branch, commit, pullRequest }: Extract<Delivered, { outcome: 'delivered' }>,
+    signal: AbortSignal,
+  ) {
+    if (!pullRequest) return { branch, headCommit: commit, repository, bcId }
+    return pullRequestView(await catalog.pullRequests.get(owner, repository, pullRequest.number, signal))
   }
 
   async function deliver(
@@ -142,22 +155,6 @@ export function createDeliver(deps: HandlerDeps) {
       `The ensemble is ${row.phase} and has no pull request. Wait for its end, or give bc_id to deliver one child's work.`,
       { state: row.phase },
     )
-  }
-}
-
-function pullRequestInit(
-  bcId: AgentId,
-  repository: string,
-  delivered: Extract<Delivered, { outcome: 'delivered' }>,
-) {
-  const { branch, commit, pullRequest } = delivered
-  return {
-    url: pullRequest?.url ?? '',
-    number: BigInt(pullRequest?.number ?? 0),
-    branch,
-    headCommit: commit,
-    repository,
-    bcId,
   }
 }
 

@@ -1,23 +1,17 @@
-import { timestampFromMs } from '@bufbuild/protobuf/wkt'
-import { TuttiError, isAgentId, limits } from '@tutti/core'
-import {
-  PullRequestState,
-  type DiffPullRequestRequest,
-  type GetPullRequestRequest,
-  type ListPullRequestsRequest,
-  type PullRequestKey,
+import { TuttiError, limits } from '@tutti/core'
+import type {
+  DiffPullRequestRequest,
+  GetPullRequestRequest,
+  ListPullRequestsRequest,
+  PullRequestKey,
 } from '@tutti/proto'
 import type { PullRequestRow } from '@tutti/store'
 
 import { callerOf } from '../call-context.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
+import { pullRequestStates as states, pullRequestView } from '../pull-request-view.ts'
 import { streamDiff } from '../stream-diff.ts'
 
-const states = {
-  open: PullRequestState.OPEN,
-  closed: PullRequestState.CLOSED,
-  merged: PullRequestState.MERGED,
-}
 const searchPage = 1000
 
 /** `tutti.v1.PullRequestService`. */
@@ -40,14 +34,14 @@ export function createPullRequests(deps: HandlerDeps) {
         )
         const items = page.items.filter(shown)
         if (items.length > 0 || page.nextPageToken === '') {
-          return { pullRequests: items.map(toWire), nextPageToken: page.nextPageToken }
+          return { pullRequests: items.map(pullRequestView), nextPageToken: page.nextPageToken }
         }
         pageToken = page.nextPageToken
       }
     },
 
     async getPullRequest({ key }: GetPullRequestRequest, context: CallContext) {
-      return { pullRequest: toWire(await find(callerOf(context).owner, key!, context.signal)) }
+      return { pullRequest: pullRequestView(await find(callerOf(context).owner, key!, context.signal)) }
     },
 
     async *diffPullRequest({ key }: DiffPullRequestRequest, context: CallContext) {
@@ -91,24 +85,5 @@ export function createPullRequests(deps: HandlerDeps) {
       )
     }
     return first
-  }
-}
-
-function toWire(row: PullRequestRow) {
-  return {
-    url: row.url,
-    number: BigInt(row.number),
-    branch: row.head,
-    base: row.base,
-    title: row.title,
-    body: row.body,
-    draft: row.draft,
-    state: states[row.state],
-    headCommit: row.headCommit,
-    baseCommit: row.baseCommit,
-    repository: row.repository,
-    ...(isAgentId(row.source) ? { bcId: row.source } : { ensembleId: row.source }),
-    createdAt: timestampFromMs(row.createdAt),
-    updatedAt: timestampFromMs(row.updatedAt),
   }
 }

@@ -1,0 +1,99 @@
+import type { TuttiClient } from '@tutti/client'
+import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import { startAgent } from './agent-driver.ts'
+import { connect } from './connect.ts'
+
+const temporalPath = inject('temporalServer')
+
+/** What `tutti agent deliver -o json` prints, as far as it is looked at here. */
+interface DeliverJson {
+  readonly branch: string
+  readonly commit: string
+  readonly reason: string
+  readonly pull_request: { readonly number: number; readonly url: string; readonly state: string } | null
+}
+
+describe.skipIf(!temporalPath)('delivering one agent', { timeout: 120_000 }, () => {
+  let stack: TuttiStack
+  let client: TuttiClient
+  let repository: TestRepository
+
+  beforeAll(async () => {
+    stack = await createTuttiStack({ temporalPath: temporalPath!, env: { TUTTI_MAX_SANDBOXES: '4' } })
+    await stack.start()
+    client = connect(stack)
+  })
+  afterEach(() => repository.remove())
+  afterAll(() => stack.remove())
+
+  const agentThat = async (...prompt: readonly string[]) => {
+    repository = createTestRepository({ 'README.md': 'hello\n' })
+    const agent = await startAgent(client, {
+      prompt: prompt.join('\n'),
+      repository: repository.path,
+      agent: 'embedded:scripted',
+    })
+    await agent.rest()
+    return agent
+  }
+  const deliver = (bcId: string, codes?: readonly number[]) =>
+    stack.json<DeliverJson>(['agent', 'deliver', bcId], codes)
+  const pullRequests = async (name: string) =>
+    (await client.pullRequests.listPullRequests({ pageSize: 100 })).pullRequests.filter(
+      (pull) => pull.repository === name,
+    )
+
+  test('DEL-01 an agent without a change has nothing to deliver: exit code 8, no branch, no pull request', async () => {
+    const agent = await agentThat('run: echo x > x.txt; rm x.txt', 'say: nothing to do')
+    const branches = repository.git('branch', '--list')
+    const made = await client.composers.makePRBackgroundComposer({ bcId: agent.bcId })
+    expect(made).toMatchObject({ hasCommits: false, prUrl: '', branchName: '' })
+
+    const text = await stack.run(['agent', 'deliver', agent.bcId])
+    expect(text.code).toBe(8)
+    expect(text.stdout).toBe('')
+    expect(text.stderr).toContain('nothing to deliver')
+    expect(await deliver(agent.bcId, [8])).toMatchObject({
+      reason: 'nothing_to_deliver',
+      branch: '',
+      pull_request: null,
+    })
+    expect(repository.git('branch', '--list')).toBe(branches)
+    const { repository: source } = await agent.get()
+    expect(await pullRequests(String(source!.location.value))).toEqual([])
+    expect(await agent.state()).toBe('IDLE')
+  })
+
+  test('DEL-02 delivered three times, twice at once, after a follow-up: one pull request with the newest head', async () => {
+    const agent = await agentThat('write: one.txt 1')
+    const first = await deliver(agent.bcId)
+    expect(first.pull_request).toMatchObject({ number: 1, state: 'OPEN', base: 'main' })
+    expect(repository.git('rev-parse', first.branch).trim()).toBe(first.commit)
+
+    await agent.followUp('write: two.txt 2')
+    await agent.rest()
+    const again = [
+      ...(await Promise.all([deliver(agent.bcId), deliver(agent.bcId)])),
+      await deliver(agent.bcId),
+    ]
+    for (const answer of again) {
+      expect(answer.branch).toBe(first.branch)
+      expect(answer.pull_request).toMatchObject({ number: 1, url: first.pull_request!.url })
+      expect(answer.commit).toBe(again[0]!.commit)
+    }
+    expect(again[0]!.commit).not.toBe(first.commit)
+    const { repository: source } = await agent.get()
+    const pulls = await pullRequests(String(source!.location.value))
+    expect(pulls).toHaveLength(1)
+    expect(pulls[0]).toMatchObject({ headCommit: again[0]!.commit, branch: first.branch })
+    expect(pulls[0]!.body.match(new RegExp(agent.bcId, 'g'))).toHaveLength(1)
+    expect(repository.git('rev-parse', first.branch).trim()).toBe(again[0]!.commit)
+    expect(repository.tree(first.branch)).toEqual({
+      'README.md': '100644 hello\n',
+      'one.txt': '100644 1\n',
+      'two.txt': '100644 2\n',
+    })
+    expect(repository.git('branch', '--list', 'tutti/*').trim().split('\n')).toHaveLength(1)
+  })
+})
