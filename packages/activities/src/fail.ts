@@ -1,5 +1,6 @@
 import { TuttiError, type ErrorCode, type Reason } from '@tutti/core'
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
+import { cancellationSignal } from './cancellation.ts'
 
 /** A failure that the workflow reads by its reason; never tried again by Temporal. */
 export function failWith(reason: Reason, message: string, ...details: unknown[]): ApplicationFailure {
@@ -32,7 +33,8 @@ export async function orFail<T>(body: () => Promise<T>): Promise<T> {
   } catch (thrown) {
     if (thrown instanceof ApplicationFailure || thrown instanceof CancelledFailure) throw thrown
     const error = TuttiError.from(thrown)
-    if (error.code === 'cancelled') throw new CancelledFailure(error.message)
+    // Only what Temporal asked for is a stop; a limit or an end of our own would be taken for one by the workflow.
+    if (error.code === 'cancelled' && cancellationSignal().aborted) throw new CancelledFailure(error.message)
     const reason = permanent[error.code]
     if (reason) throw failWith(reason, error.message)
     throw ApplicationFailure.create({

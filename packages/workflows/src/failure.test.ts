@@ -11,13 +11,13 @@ import { expect, test } from 'vitest'
 import { readFailure } from './failure.ts'
 
 const activity = (cause: Error) =>
-  new ActivityFailure('failed', 'runTurn', '1', RetryState.UNSPECIFIED, 'worker', cause)
+  new ActivityFailure('failed', 'runTurn', '1', RetryState.NON_RETRYABLE_FAILURE, 'worker', cause)
 const child = (cause: Error) =>
   new ChildWorkflowFailure(
     'default',
     { workflowId: 'agent/bc-1', runId: '1' },
     'cloudAgent',
-    RetryState.UNSPECIFIED,
+    RetryState.NON_RETRYABLE_FAILURE,
     cause,
   )
 const named = (type: string, ...details: string[]) =>

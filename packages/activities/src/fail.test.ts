@@ -1,0 +1,65 @@
+import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
+import { MockActivityEnvironment } from '@temporalio/testing'
+import { TuttiError, errorCodes, type ErrorCode } from '@tutti/core'
+import { expect, test } from 'vitest'
+import { orFail } from './fail.ts'
+
+async function thrownBy(error: unknown, cancelled = false): Promise<unknown> {
+  const environment = new MockActivityEnvironment()
+  if (cancelled) environment.cancel('CANCELLED')
+  return environment
+    .run(() =>
+      orFail(async () => {
+        throw error
+      }),
+    )
+    .then(
+      () => 'nothing',
+      (thrown: unknown) => thrown,
+    )
+}
+
+/** What Temporal does with each of our error codes: gives up with a reason, or tries again. */
+const expected: Record<Exclude<ErrorCode, 'cancelled'>, [type: string, nonRetryable: boolean]> = {
+  invalid_argument: ['internal', true],
+  not_found: ['internal', true],
+  failed_precondition: ['setup_failed', true],
+  data_loss: ['data_loss', true],
+  unauthenticated: ['internal', false],
+  permission_denied: ['internal', false],
+  already_exists: ['internal', false],
+  aborted: ['internal', false],
+  out_of_range: ['internal', false],
+  resource_exhausted: ['internal', false],
+  deadline_exceeded: ['internal', false],
+  unavailable: ['internal', false],
+  internal: ['internal', false],
+}
+
+test('the table is complete', () => {
+  expect([...Object.keys(expected), 'cancelled'].toSorted()).toEqual(Object.keys(errorCodes).toSorted())
+})
+
+test.for(Object.entries(expected))('%s', async ([code, [type, nonRetryable]]) => {
+  const thrown = await thrownBy(new TuttiError(code as ErrorCode, 'words for a person'))
+  expect(thrown).toBeInstanceOf(ApplicationFailure)
+  expect(thrown).toMatchObject({ type, message: 'words for a person' })
+  expect((thrown as ApplicationFailure).nonRetryable ?? false).toBe(nonRetryable)
+})
+
+test('a cancel that was asked for ends as cancelled; one of our own doing is no stop by the user', async () => {
+  const error = new TuttiError('cancelled', 'The call was cancelled.')
+  expect(await thrownBy(error, true)).toBeInstanceOf(CancelledFailure)
+  expect(await thrownBy(AbortSignal.abort().reason, true)).toBeInstanceOf(CancelledFailure)
+  const own = await thrownBy(error)
+  expect(own).toBeInstanceOf(ApplicationFailure)
+  expect(own).toMatchObject({ type: 'internal' })
+})
+
+test('what says already what Temporal should do passes as it is; the unknown is tried again and says nothing of its cause', async () => {
+  const failure = ApplicationFailure.nonRetryable('words', 'setup_failed')
+  expect(await thrownBy(failure)).toBe(failure)
+  const unknown = await thrownBy(new Error('secret'))
+  expect(unknown).toMatchObject({ type: 'internal', cause: { message: 'secret' } })
+  expect((unknown as Error).message).not.toContain('secret')
+})
