@@ -77,7 +77,6 @@ async function work(
   const question = createOpenQuestion(deps, session, control)
   server.onToolEnded(async (signal) => {
     await server.capture(tracker.sink, signal)
-    await saveSession(deps, session)
     await log.flush()
   })
   try {
@@ -113,6 +112,8 @@ async function work(
           return await failed(session, events, 'agent_error', step.value.detail ?? 'The agent failed.')
         }
         control.alive()
+        // Now the agent knows the call's result: a session saved earlier would make the call again, on top of its files.
+        if (step.value.type === 'tool_call_completed') await saveSession(deps, session)
         await events.take(step.value)
         if (step.value.type === 'agent_question') await question.asked(step.value)
       }

@@ -130,9 +130,9 @@ export function createCommandSession(deps: CommandSessionDeps): AgentSession {
     if (problem !== undefined && !answers.failed.aborted) throw problem
     const ok = code === 0
     const outcome = outcomeOf()
-    // Before the capture, which the export follows: whoever finds this end in the log finds the files before it.
-    ended = { turnId: turn.turnId, outcome }
     await host.toolEnded(signal)
+    // After the capture and before the event at which the session is exported: this end comes with its files.
+    ended = { turnId: turn.turnId, outcome }
     yield { type: 'tool_call_completed', callId, toolName: 'shell', outcome: ok ? 'ok' : 'error', result }
     return outcome
 
