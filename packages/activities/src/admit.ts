@@ -59,7 +59,7 @@ async function show(
     { type: 'sandbox', incarnation, state: 'waiting', position },
     signal,
   )
-  if (!ensembleId) return
+  if (!ensembleId || (await deps.eventLog.head(ensembleId, signal)).closed) return
   const row = await deps.catalog.agents.get(input.owner, bcId, signal)
   const child = {
     bcId,

@@ -1,5 +1,6 @@
 import type { AgentId, Attempt, CheckResult } from '@tutti/core'
-import { decodeRunEvent, encodeRunEvent } from '@tutti/protocol'
+import { decodeRunEvent } from '@tutti/protocol'
+import { appendToEnsemble } from './append-to-ensemble.ts'
 import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail } from './fail.ts'
@@ -12,6 +13,8 @@ export function createRecordAttempt(deps: ActivityDeps, sessions: Sessions): Act
     orFail(async () => {
       const { signal } = new AbortController()
       const { bcId, ensembleId, status, reason, detail } = input
+      // A child that went on after its ensemble had ended changes nothing of that result.
+      if ((await deps.eventLog.head(ensembleId, signal)).closed) return
       const row = await deps.catalog.agents.get(input.owner, bcId, signal)
       const check = row.commit ? await newestCheck(deps, bcId, row.commit, signal) : undefined
       const base = row.baseCommit ?? ''
@@ -34,8 +37,7 @@ export function createRecordAttempt(deps: ActivityDeps, sessions: Sessions): Act
         ...(check && { checkExitCode: check.exitCode }),
         ...(attempt.summary && { summary: attempt.summary }),
       }
-      const once = { id: `attempt/${bcId}`, epoch: 0, sequence: 1 }
-      await deps.eventLog.append(ensembleId, once, [encodeRunEvent({ type: 'child', child })], signal)
+      await appendToEnsemble(deps.eventLog, ensembleId, `attempt/${bcId}`, { type: 'child', child }, signal)
     })
 }
 

@@ -2,6 +2,7 @@ import type { AgentConfig } from '@tutti/core'
 import { isAtRest, limits } from '@tutti/core'
 import { encodeRunEvent, type ChildView, type RunEvent } from '@tutti/protocol'
 import type { AgentRow } from '@tutti/store'
+import { appendToEnsemble } from './append-to-ensemble.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities, RecordState, WorkflowEvent } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
@@ -32,8 +33,8 @@ export function createRecordState(deps: ActivityDeps, configs: ConfigBlobs): Act
       if (!input.ensembleId || isAtRest(state) || !input.events.some((event) => event.type === 'status'))
         return
       const child = childView(await catalog.agents.get(input.owner, input.bcId, signal))
-      const once = { id: `child/${input.bcId}/${input.runId}/${input.sequence}`, epoch: 0, sequence: 1 }
-      await eventLog.append(input.ensembleId, once, [encodeRunEvent({ type: 'child', child })], signal)
+      const once = `child/${input.bcId}/${input.runId}/${input.sequence}`
+      await appendToEnsemble(eventLog, input.ensembleId, once, { type: 'child', child }, signal)
     })
 }
 

@@ -1,0 +1,150 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { CapturedChange } from '@tutti/agent-server'
+import { createMemoryBlobStore } from '@tutti/blob-store'
+import { agentId, type BlobId } from '@tutti/core'
+import { encodeRunEvent, type RunEvent } from '@tutti/protocol'
+import { createSqliteStore, type SqliteStore } from '@tutti/store'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { recoverWorkspace } from './recover-workspace.ts'
+import { createWorkspaceTracker } from './workspace-tracker.ts'
+
+const never = new AbortController().signal
+const bcId = agentId(Date.now(), randomBytes(10))
+let store: SqliteStore
+let sequence = 0
+
+beforeEach(async () => {
+  sequence = 0
+  store = await createSqliteStore({ path: ':memory:' })
+  await store.eventLog.create(bcId, 'local', never)
+})
+afterEach(() => store.close())
+
+const write = async (...events: RunEvent[]) => {
+  sequence += 1
+  await store.eventLog.append(bcId, { id: 'sandbox', epoch: 1, sequence }, events.map(encodeRunEvent), never)
+}
+const hashOf = (text: string): BlobId => `sha256_${createHash('sha256').update(text).digest('hex')}`
+async function* bytes(text: string) {
+  yield Buffer.from(text)
+}
+const file = (
+  path: string | Uint8Array,
+  text: string,
+  action: 'created' | 'modified' = 'created',
+): CapturedChange => ({
+  action,
+  state: {
+    path: Buffer.from(path as string),
+    fileType: 'file',
+    mode: '100644',
+    size: text.length,
+    hash: hashOf(text),
+  },
+})
+const name = (change: CapturedChange) =>
+  Buffer.from(change.action === 'deleted' ? change.path : change.state.path).toString('latin1')
+
+test('what a tracker says is what a recovery folds: newest state of each path since the checkpoint', async () => {
+  const blobs = createMemoryBlobStore()
+  const tracker = createWorkspaceTracker({ blobs, incarnation: 1, write, signal: never, initial: [] })
+  const odd = Buffer.from([0x66, 0xff, 0x6f])
+  await tracker.sink.change(file('before', '0'), bytes('0'))
+  await write({
+    type: 'checkpoint',
+    incarnation: 1,
+    turnId: 't',
+    commit: 'c1',
+    tree: 't1',
+    filesChanged: 1,
+    manifestDigest: '',
+  })
+  tracker.checkpointed()
+  await tracker.sink.change(file('a', '1'), bytes('1'))
+  await tracker.sink.change(file('a', '22', 'modified'), bytes('22'))
+  await tracker.sink.change(file('ä/ü', '3'), bytes('3'))
+  await tracker.sink.change(file(odd, '4'), bytes('4'))
+  await tracker.sink.change({ action: 'deleted', path: Buffer.from('gone') }, undefined)
+  await write(
+    { type: 'session_saved', blobId: hashOf('s1') },
+    { type: 'session_saved', blobId: hashOf('s2') },
+  )
+
+  const recovered = await recoverWorkspace(store.eventLog, bcId, never)
+  expect(recovered.commit).toBe('c1')
+  expect(recovered.exported).toBe(hashOf('s2'))
+  const byName = (changes: readonly CapturedChange[]) =>
+    new Map(changes.map((change) => [name(change), change]))
+  expect([...byName(recovered.changes).keys()].toSorted()).toEqual(
+    [...byName(tracker.pending()).keys()].toSorted(),
+  )
+  const recoveredAgain = createWorkspaceTracker({
+    blobs,
+    incarnation: 2,
+    write,
+    signal: never,
+    initial: recovered.changes,
+  })
+  const describe = (change: CapturedChange | undefined) =>
+    change?.action === 'deleted'
+      ? 'deleted'
+      : `${change?.state.hash} ${change?.state.mode} ${change?.state.size}`
+  for (const [path, change] of byName(tracker.pending())) {
+    expect(describe(byName(recovered.changes).get(path)), path).toBe(describe(change))
+  }
+  expect(recoveredAgain.treeChanges()).toHaveLength(4)
+})
+
+test('an event never names content that is not stored, and a wrong hash is data loss', async () => {
+  const blobs = createMemoryBlobStore()
+  const events: RunEvent[] = []
+  const tracker = createWorkspaceTracker({
+    blobs,
+    incarnation: 1,
+    write: async (event) => {
+      if (event.type === 'file_change') expect(await blobs.has(event.hash!, never)).toBe(true)
+      events.push(event)
+    },
+    signal: never,
+    initial: [],
+  })
+  await tracker.sink.change(file('a', '1'), bytes('1'))
+  await expect(tracker.sink.change(file('b', '1'), bytes('another'))).rejects.toMatchObject({
+    code: 'data_loss',
+  })
+  await expect(tracker.sink.change(file('c', '1'), undefined)).rejects.toMatchObject({ code: 'internal' })
+  expect(events).toHaveLength(1)
+  expect(tracker.pending().map(name)).toEqual(['a'])
+})
+
+test('calls that were under way are known; an empty log recovers to nothing', async () => {
+  expect(await recoverWorkspace(store.eventLog, bcId, never)).toEqual({
+    commit: undefined,
+    changes: [],
+    exported: undefined,
+    openCalls: [],
+  })
+  await write(
+    { type: 'tool_call_started', callId: 'a', toolName: 'shell', args: {} },
+    { type: 'tool_call_started', callId: 'b', toolName: 'read', args: {} },
+    { type: 'tool_call_completed', callId: 'a', toolName: 'shell', outcome: 'ok' },
+  )
+  expect((await recoverWorkspace(store.eventLog, bcId, never)).openCalls).toEqual([
+    { callId: 'b', toolName: 'read' },
+  ])
+})
+
+test('a log of many pages is read to its end', async () => {
+  const long = 'p'.repeat(3000)
+  for (let batch = 0; batch < 4; batch += 1) {
+    const events = Array.from({ length: 200 }, (_, index): RunEvent => ({
+      type: 'file_change',
+      incarnation: 1,
+      path: `${long}${batch * 200 + index}`,
+      action: 'created',
+      hash: hashOf('x'),
+    }))
+    await write(...events)
+  }
+  expect((await recoverWorkspace(store.eventLog, bcId, never)).changes).toHaveLength(800)
+})
