@@ -78,6 +78,7 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     await agent.send({ type: 'follow_up', turn: newTurn('f1') })
     await untilRest(agent)
     await agent.handle.signal(releaseSandboxSignal)
+    await agent.send({ type: 'archive' })
     return ended(agent)
   },
   async 'agent-inactive'({ startAgent }) {

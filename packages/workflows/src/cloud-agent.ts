@@ -38,6 +38,8 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
   let hadSandbox = input.hadSandbox
   let turnScope: CancellationScope | undefined
   let releaseAsked = false
+  /** The sandbox was given to somebody who waited: the run stays open until it would have been released anyway. */
+  let lent = false
   let lastDetail = ''
   const deliveries: Delivery[] = [...(input.deliveries ?? [])]
   const seen = new Map<string, CommandAnswer>(input.seen)
@@ -115,6 +117,7 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
 
   const turn = async () => {
     const current = state.current!
+    lent = false
     if (!current.begun) turns += 1
     const scope = new CancellationScope()
     turnScope = scope
@@ -170,7 +173,7 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
 
   /** Nothing is left for this run to wait for; a paused child with waiting turns still belongs to its ensemble. */
   const mayReturn = () =>
-    cancelled || isClosed() || (input.ensembleId ? state.queue.length === 0 : !sandbox.has())
+    cancelled || isClosed() || (input.ensembleId ? state.queue.length === 0 : !sandbox.has() && !lent)
 
   const live = async () => {
     for (;;) {
@@ -184,7 +187,11 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
           () => hasWork() || mayReturn() || releaseAsked || recorder.failed(),
           input.timings.inactivityMs,
         )
-        if (!woken || recorder.failed() || (releaseAsked && !hasWork())) return
+        if (!woken || recorder.failed()) return
+        if (releaseAsked && !hasWork()) {
+          lent = true
+          await sandbox.release()
+        }
       }
       if (isFull()) return
     }

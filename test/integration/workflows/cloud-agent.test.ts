@@ -387,7 +387,7 @@ describe.skipIf(!server)('cloudAgent', () => {
       }),
   )
 
-  test('commands at rest: pause queues, resume runs in order, deliver goes before a later turn, release returns', () =>
+  test('commands at rest: pause queues, resume runs in order, deliver goes before a later turn, a lent sandbox leaves the run open', () =>
     temporal.run(async ({ stubs, startAgent }) => {
       const agent = await startAgent(agentInput())
       await untilStatus(agent, 'IDLE')
@@ -410,7 +410,10 @@ describe.skipIf(!server)('cloudAgent', () => {
         .map((call) => (call.input as { turn: { turnId: string } }).turn.turnId)
       expect(turnIds).toEqual(['turn-1', 'f2', 'f1'])
       await agent.handle.signal(releaseSandboxSignal)
-      expect(await agent.result()).toMatchObject({ status: 'IDLE', reason: 'completed' })
+      await vi.waitFor(() => expect(stubs.callsOf('releaseSandbox')).toBe(1))
+      expect(await stateOf(agent)).toMatchObject({ status: 'IDLE', reason: 'completed' })
+      await agent.send({ type: 'archive' })
+      expect(await agent.result()).toMatchObject({ status: 'ARCHIVED' })
       expect(stubs.callsOf('releaseSandbox')).toBe(1)
     }))
 
@@ -428,6 +431,7 @@ describe.skipIf(!server)('cloudAgent', () => {
       await untilStatus(agent, 'IDLE')
       await agent.handle.signal(releaseSandboxSignal)
       ;(await again()).finish()
+      await agent.send({ type: 'archive' })
       await agent.result()
       expect(story(stubs, agent.bcId).filter((line) => /^(message|ended|session)/.test(line))).toEqual([
         'session_start',
