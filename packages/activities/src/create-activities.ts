@@ -8,6 +8,7 @@ import { createDeliver } from './deliver.ts'
 import { createDeliverAgent } from './deliver-agent.ts'
 import type { ActivityDeps } from './deps.ts'
 import { createGather } from './gather.ts'
+import { keepAlive } from './heartbeat.ts'
 import { createProvisionSandbox } from './provision-sandbox.ts'
 import { createRecordAttempt } from './record-attempt.ts'
 import { createRecordPhase } from './record-phase.ts'
@@ -20,21 +21,22 @@ import { createVerify } from './verify.ts'
 /** All activities, under the names by which workflows call them. */
 export function createActivities(deps: ActivityDeps, sessions: Sessions): Activities {
   const configs = createConfigBlobs(deps.blobs)
+  // Those without it beat by themselves, with the phase they are in.
   return {
-    recordState: createRecordState(deps, configs),
+    recordState: keepAlive(createRecordState(deps, configs)),
     admit: createAdmit(deps),
-    releaseLease: createReleaseLease(deps),
+    releaseLease: keepAlive(createReleaseLease(deps)),
     provisionSandbox: createProvisionSandbox(deps, configs, sessions),
     runTurn: createRunTurn(deps, configs, sessions),
     checkpointTurn: createCheckpointTurn(deps, sessions),
     checkAttempt: createCheckAttempt(deps, sessions),
-    releaseSandbox: createReleaseSandbox(deps, sessions),
-    recordAttempt: createRecordAttempt(deps, sessions),
-    deliverAgent: createDeliverAgent(deps, configs),
-    recordPhase: createRecordPhase(deps, configs),
-    gather: createGather(deps, configs),
-    combine: createCombine(deps, configs),
+    releaseSandbox: keepAlive(createReleaseSandbox(deps, sessions)),
+    recordAttempt: keepAlive(createRecordAttempt(deps, sessions)),
+    deliverAgent: keepAlive(createDeliverAgent(deps, configs)),
+    recordPhase: keepAlive(createRecordPhase(deps, configs)),
+    gather: keepAlive(createGather(deps, configs)),
+    combine: keepAlive(createCombine(deps, configs)),
     verify: createVerify(deps, configs),
-    deliver: createDeliver(deps, configs),
+    deliver: keepAlive(createDeliver(deps, configs)),
   }
 }

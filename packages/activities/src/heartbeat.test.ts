@@ -1,7 +1,7 @@
 import { ActivityCancellationDetails } from '@temporalio/common'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { expect, test, vi } from 'vitest'
-import { withHeartbeat } from './heartbeat.ts'
+import { keepAlive, withHeartbeat } from './heartbeat.ts'
 
 test('beats on entry, at each phase and by timer, until the body has ended', async () => {
   const environment = new MockActivityEnvironment()
@@ -21,6 +21,22 @@ test('beats on entry, at each phase and by timer, until the body has ended', asy
   const count = beats.length
   await new Promise((resolve) => setTimeout(resolve, 250))
   expect(beats).toHaveLength(count)
+})
+
+test('a short step beats only while it lasts, and only where it is asked to', async () => {
+  for (const heartbeatTimeoutMs of [300, undefined]) {
+    const environment = new MockActivityEnvironment({ ...(heartbeatTimeoutMs && { heartbeatTimeoutMs }) })
+    let beats = 0
+    environment.on('heartbeat', () => (beats += 1))
+    const step = keepAlive(async (ms: number) => {
+      await new Promise((resolve) => setTimeout(resolve, ms))
+      return ms
+    })
+    expect(await environment.run(step, 0)).toBe(0)
+    expect(beats).toBe(0)
+    expect(await environment.run(step, 500)).toBe(500)
+    expect(beats > 1).toBe(heartbeatTimeoutMs !== undefined)
+  }
 })
 
 const details = {

@@ -23,7 +23,7 @@ import {
   type Delivery,
 } from './contract.ts'
 import { agentDetails, showStatus } from './operator-text.ts'
-import { profiles } from './profiles.ts'
+import { profilesOf } from './profiles.ts'
 import { createRecorder } from './recorder.ts'
 import { createSandboxLife } from './sandbox-life.ts'
 import { workOnTurn } from './work-on-turn.ts'
@@ -44,6 +44,7 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
   const deliveries: Delivery[] = [...(input.deliveries ?? [])]
   const seen = new Map<string, CommandAnswer>(input.seen)
   const sandbox = createSandboxLife(input, () => turns)
+  const profiles = profilesOf(input.timings.heartbeatMs)
   const { recordState } = proxyActivities<Activities>({ ...profiles.record, summary: 'record the state' })
   const recorder = createRecorder({
     recordState,

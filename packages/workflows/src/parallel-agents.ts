@@ -17,7 +17,7 @@ import { runChildren } from './children.ts'
 import { ensembleUpdates, type ParallelAgentsInput, type ParallelAgentsResult } from './contract.ts'
 import { readFailure } from './failure.ts'
 import { ensembleDetails, showStatus, type ChildLine } from './operator-text.ts'
-import { profiles } from './profiles.ts'
+import { profilesOf } from './profiles.ts'
 import { synthesize, type Synthesis } from './synthesize.ts'
 
 /** How an ensemble ends, before it is recorded. */
@@ -41,6 +41,7 @@ export async function parallelAgents(input: ParallelAgentsInput): Promise<Parall
   const lines = new Map<string, ChildLine>(
     input.children.map(({ bcId, title }) => [bcId, { bcId, title, state: 'waiting' }]),
   )
+  const profiles = profilesOf(input.timings.heartbeatMs)
   const { recordPhase } = proxyActivities<Activities>({ ...profiles.record, summary: 'record the phase' })
   const { gather } = proxyActivities<Activities>({ ...profiles.git, summary: 'gather the attempts' })
   const { deliver } = proxyActivities<Activities>({
@@ -113,7 +114,8 @@ export async function parallelAgents(input: ParallelAgentsInput): Promise<Parall
     await enter({ type: 'attempts_gathered' })
     const synthesis = await synthesize(input, scope, plan)
     if (!synthesis) return { reason: 'check_failed', failed: true }
-    const { outcome } = await deliver({ ...scope, ...synthesis })
+    // A stop comes too late here: an ensemble that ended as stopped must not have a pull request.
+    const { outcome } = await CancellationScope.nonCancellable(() => deliver({ ...scope, ...synthesis }))
     if (outcome === 'nothing_to_deliver') return { reason: 'nothing_to_deliver', failed: false, synthesis }
     if (outcome === 'failed') return { reason: 'delivery_failed', failed: true, synthesis }
     return { reason: 'completed', failed: false, synthesis }

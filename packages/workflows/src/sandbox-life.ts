@@ -1,7 +1,7 @@
 import type { Activities, AgentScope } from '@tutti/activities'
 import { CancellationScope, proxyActivities } from '@temporalio/workflow'
 import type { CloudAgentInput } from './contract.ts'
-import { profiles } from './profiles.ts'
+import { profilesOf } from './profiles.ts'
 
 /** The sandbox of an agent, as its workflow sees it: had or not, and on which host. */
 export interface SandboxLife {
@@ -34,10 +34,11 @@ export function createSandboxLife(input: CloudAgentInput, turns: () => number): 
     turns: turns(),
     ...(memberOf && { memberOf }),
   })
-  const heartbeatTimeout = timings.heartbeatMs
+  const { heartbeatMs } = timings
+  const profiles = profilesOf(heartbeatMs)
 
   const on = (taskQueue: string, text: string) =>
-    proxyActivities<Activities>({ ...profiles.sandbox, taskQueue, heartbeatTimeout, summary: text })
+    proxyActivities<Activities>({ ...profiles.sandbox, taskQueue, summary: text })
 
   return {
     has: () => ready,
@@ -48,12 +49,11 @@ export function createSandboxLife(input: CloudAgentInput, turns: () => number): 
       incarnation += 1
       const { admit } = proxyActivities<Activities>({
         ...profiles.wait,
-        heartbeatTimeout,
         summary: 'wait for a slot',
       })
       const admitted = await admit({
         ...scope(),
-        heartbeatMs: heartbeatTimeout,
+        heartbeatMs,
         ...(input.ensembleId && { ensembleId: input.ensembleId }),
       })
       hostQueue = admitted.hostQueue
@@ -61,7 +61,7 @@ export function createSandboxLife(input: CloudAgentInput, turns: () => number): 
         ...scope(),
         branch: `tutti/${bcId}`,
         deadlineMs: Date.now() + timings.readyTimeoutMs,
-        heartbeatMs: heartbeatTimeout,
+        heartbeatMs,
       })
       ready = true
     },

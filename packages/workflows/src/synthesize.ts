@@ -2,7 +2,7 @@ import type { Activities, CombineResult, EnsembleScope, GatherResult } from '@tu
 import type { AgentId } from '@tutti/core'
 import { proxyActivities } from '@temporalio/workflow'
 import type { ParallelAgentsInput } from './contract.ts'
-import { profiles } from './profiles.ts'
+import { profilesOf } from './profiles.ts'
 
 /** A combined tree that may be delivered. */
 export interface Synthesis extends CombineResult {
@@ -18,6 +18,7 @@ export async function synthesize(
   scope: EnsembleScope,
   plan: GatherResult,
 ): Promise<Synthesis | undefined> {
+  const profiles = profilesOf(input.timings.heartbeatMs)
   const { combine } = proxyActivities<Activities>({ ...profiles.git, summary: 'combine the attempts' })
 
   const tryTogether = async (included: readonly AgentId[]): Promise<Synthesis | undefined> => {
@@ -45,8 +46,7 @@ export async function synthesize(
 
 function verifyOn(input: ParallelAgentsInput): Activities['verify'] {
   return proxyActivities<Activities>({
-    ...profiles.verify,
-    heartbeatTimeout: input.timings.heartbeatMs,
+    ...profilesOf(input.timings.heartbeatMs).verify,
     summary: 'check the combined tree in a fresh sandbox',
   }).verify
 }

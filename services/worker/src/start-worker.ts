@@ -167,6 +167,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     workflowBundle: { codePath: workflowBundlePath },
     maxConcurrentActivityTaskExecutions: sharedActivities,
     maxCachedWorkflows: 500,
+    // Tasks for a worker that is gone wait this long for it before another gets them.
+    stickyQueueScheduleToStartTimeout: Math.min(10_000, config['turn.heartbeat_timeout']),
   })
   const local = await Worker.create({
     ...common,
