@@ -52,6 +52,8 @@ export function createOpenQuestion(
     async asked(question) {
       open = question
       await project(question)
+      // Answered, or the turn was over, while it was being made visible.
+      if (open !== question) return
       if (config.onQuestion === 'fail') return giveUp(`The agent asked a question: ${question.text}`)
       if (config.onQuestion === 'default') return byDefault(question)
       keepAlive = setInterval(() => control.alive(), Math.max(100, config.stallTimeoutMs / 3))

@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto'
+import { agentId, initialAgentState, systemClock, type AgentConfig } from '@tutti/core'
+import { decodeRunEvent, type TaskEvent } from '@tutti/protocol'
+import { createSqliteStore, type SqliteStore } from '@tutti/store'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { ActivityDeps } from './deps.ts'
+import { createOpenQuestion } from './open-question.ts'
+import { createRunLogWriter } from './run-log-writer.ts'
+import type { HostSession } from './sessions.ts'
+import { createTurnControl, type TurnControl } from './turn-control.ts'
+
+const never = new AbortController().signal
+const bcId = agentId(Date.now(), randomBytes(10))
+const question: Extract<TaskEvent, { type: 'agent_question' }> = {
+  type: 'agent_question',
+  questionId: 'q1',
+  text: 'Which one?',
+}
+let store: SqliteStore
+let control: TurnControl
+let answers: string[]
+
+beforeEach(async () => {
+  store = await createSqliteStore({ path: ':memory:' })
+  await store.eventLog.create(bcId, 'local', never)
+  await store.catalog.agents.insert(
+    {
+      bcId,
+      owner: 'local',
+      title: 't',
+      repository: 'r',
+      agentSpec: 'e',
+      configBlobId: `sha256_${'0'.repeat(64)}`,
+      createdAt: 1,
+      state: initialAgentState,
+    },
+    never,
+  )
+  control = createTurnControl({ timeoutMs: 60_000, stallMs: 60_000 })
+  answers = []
+})
+afterEach(async () => {
+  control.close()
+  await store.close()
+})
+
+async function open(config: Partial<AgentConfig>) {
+  const log = await createRunLogWriter({
+    eventLog: store.eventLog,
+    clock: systemClock,
+    log: bcId,
+    producer: { id: 'sandbox', epoch: 1 },
+    signal: never,
+  })
+  const session = {
+    bcId,
+    log,
+    controller: new AbortController(),
+    config: { onQuestion: 'wait', questionTimeoutMs: 60_000, stallTimeoutMs: 60_000, ...config },
+    agent: { answer: (_id: string, text: string) => void answers.push(text) },
+  } as unknown as HostSession
+  // Only what a question uses.
+  const deps = { catalog: store.catalog, log: { info() {}, warn() {} } } as unknown as ActivityDeps
+  return createOpenQuestion(deps, session, control)
+}
+
+const shown = async () => (await store.catalog.agents.get('local', bcId, never)).openQuestion
+
+test('a question waits visibly and is answered once, by its own id', async () => {
+  const asking = await open({})
+  await asking.asked(question)
+  expect(await shown()).toEqual({ questionId: 'q1', text: 'Which one?' })
+  asking.answer('c1', 'another', 'no')
+  asking.answer('c2', 'q1', 'this one')
+  asking.answer('c3', 'q1', 'too late')
+  expect(answers).toEqual(['this one'])
+  await vi.waitFor(async () => expect(await shown()).toBeUndefined())
+  await vi.waitFor(async () => {
+    const { records } = await store.eventLog.read(bcId, 0, {}, never)
+    expect(records.map(decodeRunEvent)).toEqual([{ type: 'ack', commandId: 'c2' }])
+  })
+  expect(control.ended()).toBeUndefined()
+})
+
+const choices: { with: string; asked: typeof question; expected: string[] }[] = [
+  { with: 'its default', asked: { ...question, default: 'a', options: ['b'] }, expected: ['a'] },
+  { with: 'its first option', asked: { ...question, options: ['b', 'c'] }, expected: ['b'] },
+  { with: 'nothing, when there is nothing to choose', asked: question, expected: [] },
+]
+
+test.for(choices)('by default a question is answered with $with', async ({ asked, expected }) => {
+  const asking = await open({ onQuestion: 'default' })
+  await asking.asked(asked)
+  expect(answers).toEqual(expected)
+  expect(control.ended()?.detail).toBe(
+    expected.length > 0 ? undefined : 'The agent asked a question that has no default: Which one?',
+  )
+  asking.close()
+})
+
+test('fail ends the turn at once', async () => {
+  const asking = await open({ onQuestion: 'fail' })
+  await asking.asked(question)
+  expect(control.ended()).toMatchObject({
+    kind: 'limit',
+    reason: 'agent_error',
+    detail: 'The agent asked a question: Which one?',
+  })
+  asking.close()
+  await vi.waitFor(async () => expect(await shown()).toBeUndefined())
+})
+
+test('nobody answers: the turn ends after the time for questions, and waiting is no stall until then', async () => {
+  control.close()
+  control = createTurnControl({ timeoutMs: 60_000, stallMs: 400 })
+  const asking = await open({ questionTimeoutMs: 1200, stallTimeoutMs: 400 })
+  await asking.asked(question)
+  await vi.waitFor(() => expect(control.ended()?.detail).toBe('Nobody answered in time: Which one?'), {
+    timeout: 5000,
+  })
+  asking.close()
+})
+
+test('an answer that comes while the question is being made visible counts, and nothing waits any more', async () => {
+  const asking = await open({ questionTimeoutMs: 50 })
+  const asked = asking.asked(question)
+  asking.answer('c1', 'q1', 'quick')
+  await asked
+  expect(answers).toEqual(['quick'])
+  await new Promise((resolve) => setTimeout(resolve, 150))
+  expect(control.ended()).toBeUndefined()
+})
