@@ -1,4 +1,12 @@
 export { blobIdFromBytes, blobIdToBytes } from './blob-bytes.ts'
+export {
+  blobsOfState,
+  decodeCloudAgentState,
+  encodeCloudAgentState,
+  foldCloudAgentState,
+  initialCloudAgentState,
+  type KnownAgent,
+} from './cloud-agent-state.ts'
 export { foldEnsembleStatus, hasEnded, initialEnsembleStatus } from './ensemble-status.ts'
 export { fromInteractionUpdate, toInteractionUpdate } from './interaction-update.ts'
 export { fromJsonRpc, toJsonRpc, type JsonRpcNotification } from './json-rpc.ts'

@@ -1,24 +1,13 @@
 import { create } from '@bufbuild/protobuf'
 import type { Reason } from '@tutti/core'
-import {
-  InteractionUpdateSchema,
-  ToolCallOutcome,
-  type InteractionUpdate,
-  type ShellOutputDeltaUpdate,
-} from '@tutti/proto'
+import { InteractionUpdateSchema, type InteractionUpdate, type ShellOutputDeltaUpdate } from '@tutti/proto'
 
 import type { RunEvent, ShellOutput } from '../run-event.ts'
+import { blobIdToBytes } from './blob-bytes.ts'
+import { toolOutcomeFromWire, toolOutcomeToWire } from './tool-outcome.ts'
+import { toolBlob, toolText } from './tool-text.ts'
 
 type Init = NonNullable<Parameters<typeof create<typeof InteractionUpdateSchema>>[1]>['message']
-type Outcome = Extract<RunEvent, { type: 'tool_call_completed' }>['outcome']
-
-const outcomes: Record<Outcome, ToolCallOutcome> = {
-  ok: ToolCallOutcome.SUCCEEDED,
-  error: ToolCallOutcome.FAILED,
-  cancelled: ToolCallOutcome.CANCELLED,
-  interrupted: ToolCallOutcome.INTERRUPTED,
-}
-
 /**
  * The event as `agent.v1.InteractionUpdate` (seed 000 §2), or undefined when this view cannot carry it: what happens to the
  * sandbox, the workspace and the ensemble has no place in it, nor has the mark for left-out shell output. Results and deltas of
@@ -68,7 +57,7 @@ function initOf(event: RunEvent): Init | undefined {
         case: 'toolCallDelta',
         value: {
           callId: event.callId,
-          toolCallDelta: { textDelta: textOf(event.delta) },
+          toolCallDelta: { textDelta: toolText(event.delta) },
           modelCallId: event.modelCallId ?? '',
         },
       }
@@ -79,7 +68,11 @@ function initOf(event: RunEvent): Init | undefined {
           callId: event.callId,
           toolCall: {
             name: event.toolName,
-            result: { outcome: outcomes[event.outcome], text: textOf(event.result) },
+            result: {
+              outcome: toolOutcomeToWire(event.outcome),
+              text: toolText(event.result),
+              ...blobIdOf(event.result),
+            },
           },
           modelCallId: event.modelCallId ?? '',
         },
@@ -154,7 +147,7 @@ export function fromInteractionUpdate(update: InteractionUpdate): RunEvent | und
       return {
         type: 'tool_call_completed',
         ...callOf(message.value),
-        outcome: outcomeOf(result?.outcome),
+        outcome: toolOutcomeFromWire(result?.outcome),
         ...(result?.text ? { result: result.text } : {}),
       }
     }
@@ -244,10 +237,9 @@ const callOf = ({ callId, toolCall, modelCallId }: WireCall) => ({
 
 const modelCall = (modelCallId: string) => (modelCallId ? { modelCallId } : {})
 
-const outcomeOf = (wire: ToolCallOutcome | undefined): Outcome =>
-  (Object.keys(outcomes) as Outcome[]).find((name) => outcomes[name] === wire) ?? 'error'
-
-const textOf = (value: unknown): string =>
-  typeof value === 'string' ? value : value === undefined ? '' : (JSON.stringify(value) ?? '')
+const blobIdOf = (result: unknown) => {
+  const blobId = toolBlob(result)
+  return blobId ? { blobId: blobIdToBytes(blobId) } : {}
+}
 
 const int32 = (value: number): number => Math.min(Math.max(Math.round(value), -(2 ** 31)), 2 ** 31 - 1)

@@ -151,6 +151,13 @@ export declare type ToolCall = Message<"agent.v1.ToolCall"> & {
    * @generated from field: agent.v1.ToolCallResult result = 3;
    */
   result?: ToolCallResult | undefined;
+
+  /**
+   * Names the call among those of its conversation turn; empty in an update, which names it itself.
+   *
+   * @generated from field: string call_id = 4;
+   */
+  callId: string;
 };
 
 /**
