@@ -1,0 +1,153 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TuttiClient } from '@tutti/client'
+import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import { startAgent, type AgentDriver } from './agent-driver.ts'
+import { connect } from './connect.ts'
+import { nothingLeft } from './nothing-left.ts'
+
+const temporalPath = inject('temporalServer')
+
+const script = (...lines: readonly string[]) => ['```tutti-script', ...lines, '```'].join('\n')
+
+/** A web server, a session leader of its own that ignores SIGTERM, and a loop: all detached, each with a word to know it by. */
+const leaveBehind = [
+  'run: <<EOF',
+  `setsid node -e 'require("http").createServer((_, r) => r.end("ok")).listen(8080, "127.0.0.1", () => console.log("WEB"))' > web.log 2>&1 &`,
+  `setsid sh -c 'trap "" TERM HUP INT; while :; do sleep 911; done' > /dev/null 2>&1 &`,
+  `(while :; do date > /tmp/tick; sleep 0.12; done) > /dev/null 2>&1 &`,
+  'until grep -q WEB web.log; do sleep 0.05; done',
+  'EOF',
+]
+const left = /8080|sleep 911|sleep 0\.12/
+
+describe.skipIf(!temporalPath)('SBX-06 nothing remains after the end', { timeout: 180_000 }, () => {
+  let stack: TuttiStack
+  let client: TuttiClient
+  let repository: TestRepository
+
+  beforeAll(async () => {
+    stack = await createTuttiStack({
+      temporalPath: temporalPath!,
+      env: { TUTTI_MAX_SANDBOXES: '4', TUTTI_INACTIVITY: '2s' },
+    })
+    await stack.start()
+    client = connect(stack)
+    repository = createTestRepository({ 'README.md': 'hello\n' })
+  })
+  afterAll(async () => {
+    await stack.remove()
+    repository.remove()
+  })
+
+  /** One that a failed test has left in the middle must not fail the next one. */
+  const started: AgentDriver[] = []
+  afterEach(async () => {
+    for (const { bcId } of started.splice(0)) await client.agents.stopAgent({ bcId })
+  })
+  const start = async (...lines: readonly string[]) => {
+    const prompt = script(...lines)
+    const agent = await startAgent(client, {
+      prompt,
+      repository: repository.path,
+      agent: 'embedded:scripted',
+    })
+    started.push(agent)
+    return agent
+  }
+
+  /** An agent in the middle of a turn with all three things running. */
+  async function busyAgent(): Promise<AgentDriver> {
+    const agent = await start(...leaveBehind, 'run: echo all-up; sleep 912')
+    await agent.waitFor(
+      (event) => event.type === 'shell_output_delta' && JSON.stringify(event).includes('all-up'),
+    )
+    for (const word of ['8080', 'sleep 911', 'sleep 912']) {
+      await expect.poll(() => stack.sandboxProcesses().join('\n')).toContain(word)
+    }
+    return agent
+  }
+  const sandboxIds = () => [
+    ...new Set(readdirSync(join(stack.dataDir, 'sandboxes')).map((name) => name.split('.')[0]!)),
+  ]
+  /** Kernel groups of these sandboxes, in whatever hierarchy. */
+  function groupsOf(ids: readonly string[]): string[] {
+    const own = readFileSync('/proc/self/mountinfo', 'utf8')
+      .split('\n')
+      .filter((line) => / - cgroup2? /.test(line))
+      .map((line) => line.split(' ')[4]!)
+    return own.flatMap((mount) =>
+      readdirSync(mount, { recursive: true, encoding: 'utf8' })
+        .filter((name) => ids.some((id) => name.endsWith(`tutti-${id}`)))
+        .map((name) => join(mount, name)),
+    )
+  }
+
+  test('SBX-06 stop: what the tool started is gone within 5 s, the sandbox when it is not used any more', async () => {
+    const agent = await busyAgent()
+    const ids = sandboxIds()
+    expect(ids).toHaveLength(1)
+    const stoppedAt = Date.now()
+    await client.agents.stopAgent({ bcId: agent.bcId })
+    await expect
+      .poll(() => stack.sandboxProcesses().filter((line) => left.test(line)), { timeout: 5000 })
+      .toEqual([])
+    expect(Date.now() - stoppedAt).toBeLessThan(5000)
+    await nothingLeft(stack, 10_000)
+    expect(groupsOf(ids)).toEqual([])
+    expect(await agent.state()).toBe('IDLE')
+  })
+
+  test('SBX-06 archive in the middle of a turn: nothing of the sandbox is left', async () => {
+    const agent = await busyAgent()
+    const ids = sandboxIds()
+    await client.composers.archiveBackgroundComposer({ bcId: agent.bcId })
+    await nothingLeft(stack, 30_000)
+    expect(groupsOf(ids)).toEqual([])
+    expect(await agent.state()).toBe('ARCHIVED')
+  })
+
+  test('SBX-06 release for inactivity takes along what a completed turn has left running', async () => {
+    const agent = await start(...leaveBehind)
+    await agent.rest()
+    const ids = sandboxIds()
+    await nothingLeft(stack, 30_000)
+    expect(groupsOf(ids)).toEqual([])
+    expect(await agent.state()).toBe('IDLE')
+    // It is only asleep.
+    await agent.followUp(script('write: awake.txt yes'))
+    const rest = await agent.rest()
+    expect(rest.state?.reason).toBe('completed')
+    await nothingLeft(stack, 30_000)
+  })
+
+  test('SBX-06 rounds of create and cancel leave handles and processes of the server as they were', async () => {
+    const { pid } = stack.ready()
+    const handles = () => readdirSync(`/proc/${pid}/fd`).length
+    const children = () =>
+      readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).length
+    const round = async (moment: number) => {
+      const agent = await start('run: echo here; sleep 913')
+      const states = ['creating', 'hydrating', 'ready'] as const
+      const state = states[moment % 4]
+      await agent.waitFor((event) =>
+        state ? event.type === 'sandbox' && event.state === state : event.type === 'shell_output_delta',
+      )
+      await client.composers.archiveBackgroundComposer({ bcId: agent.bcId })
+      await agent.rest()
+    }
+    const settled = async () => {
+      await nothingLeft(stack, 30_000)
+      return { handles: handles(), children: children() }
+    }
+    // The first ones open what stays open: connections, prepared statements.
+    for (let moment = 0; moment < 4; moment += 1) await round(moment)
+    const before = await settled()
+    for (let moment = 0; moment < 12; moment += 1) await round(moment)
+    await settled()
+    await expect.poll(children, { timeout: 10_000 }).toBe(before.children)
+    await expect.poll(handles, { timeout: 30_000 }).toBeLessThanOrEqual(before.handles)
+    expect(existsSync(join(stack.dataDir, 'sandboxes'))).toBe(true)
+  })
+})
