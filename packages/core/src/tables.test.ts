@@ -107,7 +107,8 @@ test('each setting has a reason, a unit that fits and an environment variable of
     expect(setting.env).toMatch(/^(TUTTI_[A-Z_]+|LOG_LEVEL)$/)
     if (typeof setting.default === 'number') {
       expect(Number.isSafeInteger(setting.default), name).toBe(true)
-      expect(setting.default, name).toBeGreaterThan(0)
+      // A port of 0 is none.
+      expect(setting.default, name).toBeGreaterThanOrEqual(name.endsWith('_port') ? 0 : 1)
     }
     expect(
       ['ms', 'bytes', 'percent'].includes(setting.unit) && typeof setting.default !== 'number',
