@@ -13,6 +13,7 @@ import { addRun } from './commands/run.ts'
 import { addServe } from './commands/serve.ts'
 import type { CliDeps } from './deps.ts'
 import { examples } from './examples.ts'
+import { safeText } from './output/terminal-text.ts'
 
 /**
  * The whole command tree. Nothing runs before `parseAsync`; usage errors are thrown as CommanderError, everything else that goes
@@ -36,7 +37,9 @@ export function buildProgram(deps: CliDeps): Command {
     .configureOutput({
       writeOut: (text) => deps.stdout.write(text),
       writeErr: (text) => deps.stderr.write(text),
-      outputError: (text, write) => write(text.replace(/^error: /, 'error[invalid_argument]: ')),
+      // It repeats what was given, which may come out of a script or a pasted line.
+      outputError: (text, write) =>
+        write(safeText(text.replace(/^error: /, 'error[invalid_argument]: '), { colors: false })),
       getOutHelpWidth: () => Math.min(100, deps.stdout.columns),
       getErrHelpWidth: () => Math.min(100, deps.stderr.columns),
       getOutHasColors: () => deps.stdout.isTTY,

@@ -20,5 +20,7 @@ export async function agentStreamHasEnded(
   if (status !== undefined && !isAtRest({ status })) return false
   const row = await catalog.agents.get(owner, bcId, signal)
   if (pendingTurns.has(bcId, row.logSequence)) return false
-  return status !== undefined || (isAtRest(row.state) && row.logSequence <= position)
+  // The catalog may have gone on since the reader read: what it knows more is still to come.
+  if (row.logSequence > position) return false
+  return status !== undefined || isAtRest(row.state)
 }
