@@ -34,6 +34,7 @@ export function createCombine(deps: ActivityDeps, configs: ConfigBlobs): Activit
         new TextEncoder().encode(JSON.stringify(combined.conflicts)),
         signal,
       )
+      await deps.catalog.blobRefs.add(input.owner, [reportBlobId], signal)
       const event = {
         type: 'combined' as const,
         commit: combined.commit,

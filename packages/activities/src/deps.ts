@@ -56,6 +56,8 @@ export interface ActivityDeps {
   readonly maxSandboxes: number
   /** Milliseconds between captures while an agent works. */
   readonly captureIntervalMs: number
+  /** Milliseconds after which a state is saved within a turn (design §4). */
+  readonly stateIntervalMs: number
   /** The worker's own environment: where named variables of agents are resolved. */
   readonly env: Readonly<Record<string, string | undefined>>
   /** Asks the idle agent to give its sandbox up for somebody who waits. */

@@ -50,6 +50,7 @@ async function open(config: Partial<AgentConfig>) {
     clock: systemClock,
     log: bcId,
     producer: { id: 'sandbox', epoch: 1 },
+    keepBlobs: (blobs, signal) => store.catalog.blobRefs.add('local', blobs, signal),
     signal: never,
   })
   const session = {

@@ -42,7 +42,13 @@ export function createProvisionSandbox(
         )
         const controller = new AbortController()
         const producer = { id: 'sandbox', epoch: incarnation }
-        const log = await createRunLogWriter({ ...deps, log: bcId, producer, signal: controller.signal })
+        const log = await createRunLogWriter({
+          ...deps,
+          log: bcId,
+          producer,
+          keepBlobs: (blobs, keeping) => deps.catalog.blobRefs.add(owner, blobs, keeping),
+          signal: controller.signal,
+        })
         // The first append shuts the last sandbox out of the log: what is read afterwards is all that it has left.
         await log.write({ type: 'sandbox', incarnation, state: 'creating' })
         await log.flush()
@@ -64,6 +70,7 @@ export function createProvisionSandbox(
         })
         sessions.add({
           bcId,
+          owner,
           incarnation,
           config,
           ...booted,

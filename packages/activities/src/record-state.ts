@@ -7,6 +7,7 @@ import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities, RecordState, WorkflowEvent } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail } from './fail.ts'
+import { saveAgentState } from './save-agent-state.ts'
 
 /**
  * Appends a workflow's events to the agent's log and writes the projection that belongs to them, so that log, list and get agree
@@ -29,6 +30,7 @@ export function createRecordState(deps: ActivityDeps, configs: ConfigBlobs): Act
         { logSequence: last, state, turns, incarnation, hadSandbox },
         signal,
       )
+      await saveState(deps, input, last, signal)
       // The end of a child is shown once, with its attempt.
       if (!input.ensembleId || isAtRest(state) || !input.events.some((event) => event.type === 'status'))
         return
@@ -36,6 +38,23 @@ export function createRecordState(deps: ActivityDeps, configs: ConfigBlobs): Act
       const once = `child/${input.bcId}/${input.runId}/${input.sequence}`
       await appendToEnsemble(eventLog, input.ensembleId, once, { type: 'child', child }, signal)
     })
+}
+
+/** At each turn boundary (design §4); once for each position, so that a repeat changes nothing. */
+async function saveState(deps: ActivityDeps, input: RecordState, upTo: number, signal: AbortSignal) {
+  if (!input.events.some((event) => event.type === 'turn_ended')) return
+  const { bcId, owner } = input
+  const once = { id: `state/${upTo}`, epoch: 0, sequence: 1 }
+  await saveAgentState(
+    deps,
+    {
+      bcId,
+      owner,
+      upTo,
+      append: (event) => deps.eventLog.append(bcId, once, [encodeRunEvent(event)], signal),
+    },
+    signal,
+  )
 }
 
 async function toRunEvent(

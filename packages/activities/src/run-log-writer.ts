@@ -1,4 +1,4 @@
-import { limits, TuttiError, type Clock, type LogId } from '@tutti/core'
+import { limits, TuttiError, type BlobId, type Clock, type LogId } from '@tutti/core'
 import { encodeRunEvent, isDelta, joinDeltas, type RunEvent } from '@tutti/protocol'
 import type { EventLog } from '@tutti/store'
 
@@ -8,6 +8,8 @@ export interface RunLogWriter {
   write(...events: readonly RunEvent[]): Promise<void>
   /** Resolves when everything written so far is durable, with the log position of the newest of it. */
   flush(): Promise<number>
+  /** Log position of the newest durable event; 0 before the first. */
+  position(): number
 }
 
 export interface RunLogWriterDeps {
@@ -15,6 +17,8 @@ export interface RunLogWriterDeps {
   readonly clock: Clock
   readonly log: LogId
   readonly producer: { readonly id: string; readonly epoch: number }
+  /** Called before the events that name these blobs become visible: makes them the owner's to read. */
+  readonly keepBlobs: (blobs: readonly BlobId[], signal: AbortSignal) => Promise<void>
   readonly signal: AbortSignal
 }
 
@@ -24,7 +28,7 @@ const maxQueued = 1 << 20
 const maxBatch = 500
 
 export async function createRunLogWriter(deps: RunLogWriterDeps): Promise<RunLogWriter> {
-  const { eventLog, clock, log, producer, signal } = deps
+  const { eventLog, clock, log, producer, keepBlobs, signal } = deps
   let sequence = (await eventLog.expected(log, producer.id, producer.epoch, signal)) - 1
   let queue: RunEvent[] = []
   let queuedBytes = 0
@@ -50,6 +54,8 @@ export async function createRunLogWriter(deps: RunLogWriterDeps): Promise<RunLog
   const appendSurely = async (batch: readonly RunEvent[]) => {
     for (let attempt = 0; ; attempt += 1) {
       try {
+        const blobs = batch.flatMap(blobOf)
+        if (blobs.length > 0) await keepBlobs(blobs, signal)
         return await eventLog.append(log, { ...producer, sequence }, batch.map(encodeRunEvent), signal)
       } catch (error) {
         const retry = (error as { code?: string }).code === 'unavailable' && attempt < 20
@@ -94,7 +100,17 @@ export async function createRunLogWriter(deps: RunLogWriterDeps): Promise<RunLog
       throwIfFailed()
       return position
     },
+    position: () => position,
   }
+}
+
+/**
+ * The blob that an event of our own names. Not those in what an agent says: an agent could name somebody else's; those become its
+ * owner's where they are stored.
+ */
+function blobOf(event: RunEvent): BlobId[] {
+  if (event.type === 'session_saved' || event.type === 'state_saved') return [event.blobId]
+  return event.type === 'file_change' && event.hash ? [event.hash] : []
 }
 
 /** A rough size, cheap to get: only texts can be large. */

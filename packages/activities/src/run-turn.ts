@@ -8,7 +8,9 @@ import { tailCommands } from './command-tail.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail, sandboxLost } from './fail.ts'
 import { createOpenQuestion, type OpenQuestion } from './open-question.ts'
+import { createOwnedBlobs } from './owned-blobs.ts'
 import { saveSession } from './save-session.ts'
+import { saveStatesDuringTurn } from './save-states-during-turn.ts'
 import { createTurnControl, type TurnControl, type TurnStop } from './turn-control.ts'
 import { createTurnEvents, type TurnEvents } from './turn-events.ts'
 import type { HostSession, Sessions } from './sessions.ts'
@@ -71,8 +73,9 @@ async function work(
   control: TurnControl,
   tailSignal: AbortSignal,
 ): Promise<TurnResult> {
-  const { eventLog, blobs } = deps
+  const { eventLog } = deps
   const { bcId, log, server, tracker } = session
+  const blobs = createOwnedBlobs(deps.blobs, deps.catalog.blobRefs, session.owner)
   const events = createTurnEvents(log, blobs, session.controller.signal)
   const question = createOpenQuestion(deps, session, control)
   server.onToolEnded(async (signal) => {
@@ -102,6 +105,7 @@ async function work(
       control.signal,
     )
     const capturing = captureByTimer(deps, session, control)
+    const saving = saveStatesDuringTurn(deps, session)
     try {
       for (;;) {
         const step = await turn.next()
@@ -119,6 +123,7 @@ async function work(
       }
     } finally {
       await capturing.stop()
+      await saving.stop()
     }
   } catch (thrown) {
     const stop = control.ended()

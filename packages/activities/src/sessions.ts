@@ -11,6 +11,7 @@ import type { WorkspaceTracker } from './workspace-tracker.ts'
 /** An agent's sandbox life on this host, from provisioning to release. */
 export interface HostSession {
   readonly bcId: AgentId
+  readonly owner: string
   readonly incarnation: number
   readonly config: AgentConfig
   readonly sandbox: Sandbox

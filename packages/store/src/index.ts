@@ -28,6 +28,7 @@ export type {
   PullRequestRow,
   RepositoryCatalog,
   RepositoryRow,
+  SavedState,
 } from './catalog/port.ts'
 export { createSqliteStore, type SqliteStore, type SqliteStoreOptions } from './sqlite/sqlite-store.ts'
 export { createCrashPoints } from './crash-points.ts'

@@ -66,6 +66,10 @@ export interface AgentsTable {
   pr_url: string | null
   log_sequence: number
   state_blob_id: BlobId | null
+  state_offset_key: string | null
+  state_saved_at: number | null
+  state_status: AgentStatus | null
+  state_version: number | null
   open_question: string | null
 }
 

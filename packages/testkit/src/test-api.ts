@@ -15,7 +15,7 @@ import {
   type ApiConfig,
   type ApiServer,
 } from '@tutti/api'
-import { createFilesystemBlobStore } from '@tutti/blob-store'
+import { createFilesystemBlobStore, type BlobStore } from '@tutti/blob-store'
 import { noCrashPoints, systemClock } from '@tutti/core'
 import { createMirrors } from '@tutti/git'
 import { createSqliteStore, type SqliteStore } from '@tutti/store'
@@ -27,12 +27,15 @@ export interface TestApi {
   readonly key: string
   readonly dataDir: string
   readonly store: SqliteStore
+  readonly blobs: BlobStore
   readonly temporal: RecordingTemporal
   /** Lines of the server's log so far. */
   readonly logLines: readonly string[]
   client<T extends DescService>(service: T, protocol?: 'connect' | 'json' | 'grpc'): Client<T>
   /** A plain HTTP call with the key: the way of a client that does not have our types. */
   post(path: string, body: string | Uint8Array, headers?: Readonly<Record<string, string>>): Promise<Response>
+  /** As at the beginning of an orderly end. */
+  drain(): void
   close(): Promise<void>
 }
 
@@ -43,9 +46,10 @@ export async function startTestApi(values: Partial<ApiConfig> = {}): Promise<Tes
   const key = await ensureLocalKey(dataDir)
   const temporal = createRecordingTemporal(store, localOwner)
   const logLines: string[] = []
+  const blobs = createFilesystemBlobStore({ root: join(dataDir, 'blobs') })
   const server: ApiServer = createApiServer({
     ...store,
-    blobs: createFilesystemBlobStore({ root: join(dataDir, 'blobs') }),
+    blobs,
     mirrors: createMirrors({ root: join(dataDir, 'mirrors') }),
     temporal,
     system: {
@@ -73,6 +77,7 @@ export async function startTestApi(values: Partial<ApiConfig> = {}): Promise<Tes
     key,
     dataDir,
     store,
+    blobs,
     temporal,
     logLines,
     client(service, protocol = 'connect') {
@@ -89,6 +94,7 @@ export async function startTestApi(values: Partial<ApiConfig> = {}): Promise<Tes
         headers: { authorization, 'content-type': 'application/json', ...headers },
         body,
       }),
+    drain: () => server.drain(),
     async close() {
       await server.close()
       await store.close()

@@ -6,7 +6,8 @@ import { TuttiError, errorCodes } from '@tutti/core'
 import { localOwner, type ApiDeps } from './api-deps.ts'
 import { createErrorInterceptor, createValidateInterceptor } from './interceptors.ts'
 import { admitRequest, assertMayListen, type Caller } from './request-guard.ts'
-import { createRoutes } from './routes.ts'
+import { createRequestRules } from './request-rules.ts'
+import { apiServices, createRoutes } from './routes.ts'
 import { createRpcHandler } from './rpc-handler.ts'
 import { createSharedPort } from './shared-port.ts'
 import { expirySweepMs, sweepExpired } from './sweep-expired.ts'
@@ -38,8 +39,9 @@ export function createApiServer(deps: ApiDeps): ApiServer {
     .split(',')
     .map((key) => key.trim())
     .filter((key) => key !== '')
+  const rules = createRequestRules()
   const rpc = createRpcHandler({
-    interceptors: [createErrorInterceptor({ log, metrics }), createValidateInterceptor()],
+    interceptors: [createErrorInterceptor({ log, metrics }), createValidateInterceptor(rules)],
     shutdown: shutdown.signal,
     routes: createRoutes(traced),
     onFailure: (method, err) => log.warn({ method, err }, 'answer cut off'),
@@ -118,6 +120,10 @@ export function createApiServer(deps: ApiDeps): ApiServer {
         })
         port.server.listen(wanted, host)
       })
+      const requests = apiServices.flatMap(({ methods }) => methods.map(({ input }) => input))
+      void rules
+        .prepare(requests, shutdown.signal)
+        .catch((err: unknown) => log.warn({ err }, 'preparing the rules of requests failed'))
       stopSweeps = [
         sweepPeriodically(deps, startSweepMs, sweepStarting),
         sweepPeriodically(deps, expirySweepMs(config['agent.retention']), sweepExpired),

@@ -4,6 +4,7 @@ import type { ApiDeps } from './api-deps.ts'
 import type { JsonBlobs } from './json-blobs.ts'
 import type { PendingTurns } from './pending-turns.ts'
 import type { RecordViews } from './record-views.ts'
+import type { SavedStates } from './saved-states.ts'
 import type { SharedReads } from './shared-reads.ts'
 
 /** What handlers share beside the dependencies of the API. */
@@ -12,6 +13,7 @@ export interface HandlerDeps extends ApiDeps {
   readonly pendingTurns: PendingTurns
   readonly recordViews: RecordViews
   readonly reads: SharedReads
+  readonly savedStates: SavedStates
 }
 
 /** The part of Connect's context that handlers use. */

@@ -1,31 +1,15 @@
-import type { DescMessage, Message } from '@bufbuild/protobuf'
 import type { Interceptor } from '@connectrpc/connect'
 import { Code, ConnectError } from '@connectrpc/connect'
-import { createValidator } from '@bufbuild/protovalidate'
 import { TuttiError } from '@tutti/core'
 import type { Logger } from 'pino'
 
 import type { ApiMetrics } from './metrics.ts'
+import type { RequestRules } from './request-rules.ts'
 import { startCallSpan } from './tracing.ts'
-import { refuseTooLongText } from './too-long-text.ts'
 import { toConnectError } from './tutti-error-to-connect.ts'
 
 /** Checks every request against the rules in the .proto files. @throws TuttiError `invalid_argument` with the path of the field. */
-export function createValidateInterceptor(): Interceptor {
-  const validator = createValidator()
-  const check = (desc: DescMessage, message: Message) => {
-    refuseTooLongText(desc, message)
-    const result = validator.validate(desc, message)
-    if (result.kind === 'error') throw result.error
-    const [violation] = result.kind === 'invalid' ? result.violations : []
-    if (!violation) return
-    const field = pathText(violation.field)
-    const text = field === '' ? `${violation.message}.` : `${field}: ${violation.message}.`
-    throw new TuttiError('invalid_argument', text, {
-      field: field || (violation.ruleId.split('.').at(-1) ?? ''),
-      rule: violation.ruleId,
-    })
-  }
+export function createValidateInterceptor({ check }: Pick<RequestRules, 'check'>): Interceptor {
   return (next) => (request) => {
     const { input } = request.method
     if (request.stream)
@@ -99,20 +83,4 @@ async function* guarded<T>(
 function translate(thrown: unknown, signal: AbortSignal): ConnectError {
   if (signal.aborted && signal.reason instanceof ConnectError) return signal.reason
   return thrown instanceof ConnectError ? thrown : toConnectError(TuttiError.from(thrown))
-}
-
-type Path = readonly (
-  | { readonly kind: string; readonly name?: string }
-  | { readonly kind: 'list_sub'; readonly index: number }
-  | { readonly kind: 'map_sub'; readonly key: unknown }
-)[]
-
-function pathText(path: Path): string {
-  return path
-    .map((part, index) => {
-      if ('index' in part) return `[${part.index}]`
-      if ('key' in part) return `[${JSON.stringify(part.key)}]`
-      return `${index > 0 ? '.' : ''}${part.name ?? ''}`
-    })
-    .join('')
 }

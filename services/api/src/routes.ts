@@ -1,3 +1,4 @@
+import type { DescService } from '@bufbuild/protobuf'
 import type { ConnectRouter } from '@connectrpc/connect'
 import {
   AgentService,
@@ -28,7 +29,18 @@ import { createSystem } from './handlers/system.ts'
 import { createJsonBlobs } from './json-blobs.ts'
 import { createPendingTurns } from './pending-turns.ts'
 import { createRecordViews } from './record-views.ts'
+import { createSavedStates } from './saved-states.ts'
 import { createSharedReads } from './shared-reads.ts'
+
+/** Everything that the API answers. */
+export const apiServices: readonly DescService[] = [
+  AgentService,
+  BackgroundComposerService,
+  EnsembleService,
+  PullRequestService,
+  RepositoryService,
+  SystemService,
+]
 
 /** Which handler answers which method. */
 export function createRoutes(apiDeps: ApiDeps): (router: ConnectRouter) => void {
@@ -38,6 +50,7 @@ export function createRoutes(apiDeps: ApiDeps): (router: ConnectRouter) => void 
     pendingTurns: createPendingTurns(apiDeps),
     recordViews: createRecordViews(),
     reads: createSharedReads(apiDeps.eventLog),
+    savedStates: createSavedStates({ blobs: apiDeps.blobs, blobRefs: apiDeps.catalog.blobRefs }),
   }
   const agents = createAgents(deps)
   const start = createStartAgent(deps)

@@ -137,6 +137,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     hostQueue: hostTaskQueue(host),
     maxSandboxes: config['sandboxes.max'],
     captureIntervalMs: config['turn.capture_interval'],
+    stateIntervalMs: config['turn.state_interval'],
     env: options.env,
     askToRelease: (bcId) =>
       client.workflow.getHandle(agentWorkflowId(bcId as AgentId)).signal(releaseSandboxSignal),

@@ -163,6 +163,7 @@ function workerConfig(config: ResolvedConfig): Parameters<typeof startWorker>[0]
   return {
     'sandboxes.max': max === 'cores' ? Math.max(2, availableParallelism()) : Number(max),
     'turn.capture_interval': Number(config['turn.capture_interval']),
+    'turn.state_interval': Number(config['turn.state_interval']),
     'stop.grace': Number(config['stop.grace']),
     'turn.heartbeat_timeout': Number(config['turn.heartbeat_timeout']),
   }

@@ -12,7 +12,7 @@ import {
 } from '@tutti/proto'
 
 import type { RunEvent } from '../run-event.ts'
-import { blobIdFromBytes } from './blob-bytes.ts'
+import { blobIdFromBytes, blobIdToBytes } from './blob-bytes.ts'
 import { foldConversation } from './conversation-state.ts'
 import { toInteractionUpdate } from './interaction-update.ts'
 import { cutHead, stateBounds } from './state-bounds.ts'
@@ -96,7 +96,11 @@ function changesOf(state: CloudAgentState, event: RunEvent): Partial<CloudAgentS
     case 'user_message': {
       const source = sourceToWire(event.source)
       if (state.kickoffMessageId !== '') return { lastFollowupSource: source }
-      return { kickoffMessageId: cutHead(event.turnId, stateBounds.name), initialSource: source }
+      return {
+        kickoffMessageId: cutHead(event.turnId, stateBounds.name),
+        initialSource: source,
+        ...(event.blobId && { originalPromptBlobId: blobIdToBytes(event.blobId) }),
+      }
     }
     case 'turn_started': {
       const { commit } = tuttiOf(state)

@@ -58,6 +58,24 @@ export function createAgentCatalog({
       return (updated?.changes ?? 0) > 0
     },
 
+    async saveState(bcId, saved, signal) {
+      const update = db
+        .updateTable('agents')
+        .set({
+          state_blob_id: saved.blobId,
+          state_offset_key: saved.offsetKey,
+          state_saved_at: saved.savedAt,
+          state_status: saved.status,
+          state_version: saved.version,
+        })
+        .where('bc_id', '=', bcId)
+        .where((where) =>
+          where.or([where('state_offset_key', 'is', null), where('state_offset_key', '<', saved.offsetKey)]),
+        )
+      const [updated] = await executor.write([update], signal)
+      return updated?.changes === 1
+    },
+
     async markStarted(bcId, signal) {
       const update = db.updateTable('agents').set({ starting: 0 }).where('bc_id', '=', bcId)
       const [updated] = await executor.write([update], signal)
@@ -112,6 +130,10 @@ export const agentValues = (agent: NewAgent): Insertable<AgentsTable> => ({
   pr_url: null,
   log_sequence: 0,
   state_blob_id: null,
+  state_offset_key: null,
+  state_saved_at: null,
+  state_status: null,
+  state_version: null,
   open_question: null,
 })
 
@@ -130,7 +152,6 @@ function projectedValues(projection: AgentProjection): Updateable<AgentsTable> {
       files_changed: projection.filesChanged,
       branch: projection.branch,
       pr_url: projection.prUrl,
-      state_blob_id: projection.stateBlobId,
     }),
   }
 }
@@ -158,9 +179,16 @@ const toAgent = (row: Selectable<AgentsTable>): AgentRow => ({
     commit: row.commit_id,
     branch: row.branch,
     prUrl: row.pr_url,
-    stateBlobId: row.state_blob_id,
   }),
+  ...savedStateOf(row),
   ...(row.open_question !== null && {
     openQuestion: JSON.parse(row.open_question) as NonNullable<AgentRow['openQuestion']>,
   }),
 })
+
+function savedStateOf(row: Selectable<AgentsTable>): Pick<AgentRow, 'savedState'> {
+  const { state_blob_id: blobId, state_offset_key: offsetKey, state_status: status } = row
+  if (blobId === null || offsetKey === null || status === null) return {}
+  const savedState = { blobId, offsetKey, status, savedAt: row.state_saved_at!, version: row.state_version! }
+  return { savedState }
+}

@@ -117,6 +117,27 @@ export function testCatalogContract(name: string, createCatalog: () => Promise<C
         ).rejects.toMatchObject({ code: 'not_found' })
       })
 
+      test('remembers the state that stands for the latest position, and leaves projections alone', async () => {
+        const agent = newAgent()
+        await catalog.agents.insert(agent, never)
+        const saved = {
+          blobId: blob('state'),
+          offsetKey: 'log-0000-0000000000000007-a',
+          savedAt: 2000,
+          status: 'RUNNING',
+          version: 1,
+        } as const
+        const older = { ...saved, offsetKey: 'log-0000-0000000000000006-a', blobId: blob('older') }
+        expect(await catalog.agents.saveState(agent.bcId, saved, never)).toBe(true)
+        expect(await catalog.agents.saveState(agent.bcId, older, never)).toBe(false)
+        expect(await catalog.agents.project(agent.bcId, { logSequence: 1, turns: 3 }, never)).toBe(true)
+        expect(await catalog.agents.get('ann', agent.bcId, never)).toMatchObject({
+          turns: 3,
+          savedState: saved,
+        })
+        expect(await catalog.agents.saveState(newAgent().bcId, saved, never)).toBe(false)
+      })
+
       test('lists pages of an owner newest first, also while rows are added', async () => {
         const agents = Array.from({ length: 7 }, (_, index) =>
           newAgent({ bcId: agentId(1000 + index, randomBytes(10)) }),

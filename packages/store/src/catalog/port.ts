@@ -50,9 +50,22 @@ export interface AgentRow {
   readonly prUrl?: string
   /** Position in the log up to which the projection is applied. */
   readonly logSequence: number
-  /** `CloudAgentStatePersistedMetadata` (seed 000): state blob, its offset key, version. */
-  readonly stateBlobId?: BlobId
+  /** The newest state that was saved; absent before the first. */
+  readonly savedState?: SavedState
   readonly openQuestion?: { readonly questionId: string; readonly text: string }
+}
+
+/** `CloudAgentStatePersistedMetadata` (seed 000 §1): where an agent's `CloudAgentState` is, and what it stands for. */
+export interface SavedState {
+  readonly blobId: BlobId
+  /** The position of the log that the state stands for. Offsets of one log sort in its order. */
+  readonly offsetKey: string
+  /** When the last event of it was stored, in milliseconds since the epoch. */
+  readonly savedAt: number
+  /** The status at that position. */
+  readonly status: AgentStatus
+  /** Format of the blob: 1. Whoever finds another one refuses it. */
+  readonly version: number
 }
 
 export type NewAgent = Pick<
@@ -82,7 +95,6 @@ export type AgentProjection = Partial<
     | 'filesChanged'
     | 'branch'
     | 'prUrl'
-    | 'stateBlobId'
   >
 > & { readonly logSequence: number; readonly openQuestion?: AgentRow['openQuestion'] | null }
 
@@ -99,6 +111,11 @@ export interface AgentCatalog {
   ): Promise<Page<AgentRow>>
   /** Applies the projection if its `logSequence` is not older than the stored one; returns whether it did. */
   project(bcId: AgentId, projection: AgentProjection, signal: AbortSignal): Promise<boolean>
+  /**
+   * Remembers a saved state if it stands for a later position than the stored one; returns whether it did. Apart from projections: it
+   * is written while others project, and must not make theirs look old.
+   */
+  saveState(bcId: AgentId, saved: SavedState, signal: AbortSignal): Promise<boolean>
   markStarted(bcId: AgentId, signal: AbortSignal): Promise<void>
   /** For sweeps, across owners: still `starting` and created before the given time. */
   listStarting(createdBefore: number, signal: AbortSignal): Promise<readonly AgentRow[]>

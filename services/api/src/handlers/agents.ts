@@ -7,17 +7,14 @@ import {
   type ComposerStatus,
   type EnsembleId,
 } from '@tutti/core'
-import { fromBinary } from '@bufbuild/protobuf'
 import {
-  CloudAgentStateSchema,
-  PersistedMetadataVersion,
   type GetAgentRequest,
   type GetBackgroundComposerInfoRequest,
   type GetBackgroundComposerStatusRequest,
   type ListAgentsRequest,
   type ListBackgroundComposersRequest,
 } from '@tutti/proto'
-import { blobIdToBytes, composerStatusFromWire, workflowStatusFromWire } from '@tutti/protocol/wire'
+import { composerStatusFromWire, workflowStatusFromWire } from '@tutti/protocol/wire'
 import type { AgentRow, Page } from '@tutti/store'
 
 import { toAgent, toComposer, toExtensions, wireStatus } from '../agent-views.ts'
@@ -25,9 +22,10 @@ import { callerOf } from '../call-context.ts'
 import { agentIdOf } from '../commands.ts'
 import { ensembleIdOf } from '../ensemble-views.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
+import { stateMetadata } from '../saved-states.ts'
 
 /** Everything that reads agents from the catalog: the seed's methods and ours. */
-export function createAgents({ catalog, jsonBlobs, blobs }: HandlerDeps) {
+export function createAgents({ catalog, jsonBlobs, savedStates }: HandlerDeps) {
   const load = (id: string, context: CallContext): Promise<AgentRow> =>
     catalog.agents.get(callerOf(context).owner, agentIdOf(id), context.signal)
   const configOf = (row: AgentRow, signal: AbortSignal) =>
@@ -42,22 +40,9 @@ export function createAgents({ catalog, jsonBlobs, blobs }: HandlerDeps) {
     async getBackgroundComposerInfo(request: GetBackgroundComposerInfoRequest, context: CallContext) {
       const row = await load(request.bcId, context)
       const composer = toComposer(row, await configOf(row, context.signal))
-      if (!row.stateBlobId) return { composer }
-      const cloudAgentState = fromBinary(
-        CloudAgentStateSchema,
-        await blobs.get(row.stateBlobId, context.signal),
-      )
-      return {
-        composer,
-        cloudAgentState,
-        metadata: {
-          cloudAgentStateBlobId: blobIdToBytes(row.stateBlobId),
-          offsetKey: cloudAgentState.lastInteractionUpdateOffsetKey,
-          timestampMs: BigInt(row.updatedAt),
-          workflowStatus: wireStatus(row).workflowStatus,
-          version: PersistedMetadataVersion.PERSISTED_METADATA_VERSION_1,
-        },
-      }
+      if (!row.savedState) return { composer }
+      const cloudAgentState = await savedStates.load(row.savedState, context.signal)
+      return { composer, cloudAgentState, metadata: stateMetadata(row.savedState) }
     },
 
     async getAgent(request: GetAgentRequest, context: CallContext) {

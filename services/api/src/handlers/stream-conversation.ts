@@ -1,15 +1,15 @@
-import { create, fromBinary } from '@bufbuild/protobuf'
+import { create } from '@bufbuild/protobuf'
 import { TuttiError, type AgentStatus, type BlobId } from '@tutti/core'
 import {
   AgentExtensionsSchema,
-  CloudAgentStateSchema,
   StreamConversationResponseSchema,
+  type AgentExtensions,
   type CloudAgentState,
   type InteractionUpdate,
   type StreamConversationRequest,
   type StreamConversationResponse,
 } from '@tutti/proto'
-import { encodeOffset, type RunEvent } from '@tutti/protocol'
+import { decodeOffset, encodeOffset, type RunEvent } from '@tutti/protocol'
 import { blobIdToBytes, toInteractionUpdate, workflowStatusToWire } from '@tutti/protocol/wire'
 
 import { agentStreamHasEnded } from '../agent-stream-end.ts'
@@ -17,15 +17,16 @@ import { callerOf } from '../call-context.ts'
 import { agentIdOf } from '../commands.ts'
 import { followLog, startPosition } from '../follow-log.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
+import { initialMessages, newestState, withoutResults } from '../initial-state.ts'
 
 type Message = StreamConversationResponse['message']
 
 /**
- * `StreamConversation` (seed 000 §4): the empty state and everything since, or everything after an offset; then live. Ends after the
+ * `StreamConversation` (seed 000 §4): the newest saved state and everything since, or everything after an offset; then live. Ends after the
  * status that leaves no turn to run, unless `follow` is set.
  */
 export function createStreamConversation(deps: HandlerDeps) {
-  const { catalog, eventLog, recordViews, config, metrics, clock } = deps
+  const { catalog, eventLog, recordViews, savedStates, config, metrics, clock, log } = deps
 
   return async function* (
     request: StreamConversationRequest,
@@ -34,18 +35,27 @@ export function createStreamConversation(deps: HandlerDeps) {
     const { signal } = context
     const { owner } = callerOf(context)
     const bcId = agentIdOf(request.bcId)
-    await catalog.agents.get(owner, bcId, signal)
-    const from = await startPosition(eventLog, bcId, request.offsetKey, signal)
+    const row = await catalog.agents.get(owner, bcId, signal)
+    const newest = request.offsetKey === undefined ? await newestState(deps, row, signal) : undefined
+    const from = newest
+      ? decodeOffset(bcId, newest.saved.offsetKey)
+      : await startPosition(eventLog, bcId, request.offsetKey, signal)
     const left = metrics.readerOpened('conversation')
     try {
       let offsetKey = encodeOffset(bcId, from)
       let status: AgentStatus | undefined
       let live = false
-      if (request.offsetKey === undefined) yield initialState()
+      if (request.offsetKey === undefined) yield* initialMessages(deps, row, newest, request, signal)
+      if (newest && newest.saved.status !== 'UNSPECIFIED') {
+        status = newest.saved.status
+        const message = statusMessage(status, newest.state.tutti, offsetKey)
+        yield create(StreamConversationResponseSchema, { message })
+      }
       for await (const step of followLog(deps.reads, bcId, from, config['stream.heartbeat'], signal)) {
         for (const record of step.records) {
           const { event, offset } = recordViews.of(bcId, record)
           if (event.type === 'status') status = event.status
+          if (event.type === 'state_saved' && event.blobId === newest?.saved.blobId) continue
           const message = await messageOf(event, offset, request, signal)
           if (!message) continue
           offsetKey = offset
@@ -70,9 +80,18 @@ export function createStreamConversation(deps: HandlerDeps) {
     request: StreamConversationRequest,
     signal: AbortSignal,
   ): Promise<Message | undefined> {
-    if (event.type === 'status') return statusMessage(event, offsetKey)
+    if (event.type === 'status') {
+      const { status, paused, reason = '', queued } = event
+      return statusMessage(
+        status,
+        create(AgentExtensionsSchema, { paused, reason, queuedTurns: queued }),
+        offsetKey,
+      )
+    }
     if (event.type === 'state_saved') {
-      const cloudAgentState = await loadState(event.blobId, signal)
+      const state = await stateOf(event.blobId, signal)
+      if (!state) return undefined
+      const cloudAgentState = request.filterHeavyStepData ? withoutResults(state) : state
       const value = { cloudAgentState, blobId: blobIdToBytes(event.blobId), offsetKey }
       return {
         case: 'cloudAgentStateWithIdAndOffset',
@@ -81,11 +100,23 @@ export function createStreamConversation(deps: HandlerDeps) {
     }
     const interactionUpdate = toInteractionUpdate(event)
     if (!interactionUpdate) return undefined
-    if (event.type === 'user_message' && event.blobId) await fillIn(interactionUpdate, event.blobId, signal)
+    if (event.type === 'user_message' && event.blobId && event.text === undefined)
+      await fillIn(interactionUpdate, event.blobId, signal)
     if (request.filterHeavyStepData) dropResult(interactionUpdate)
     return {
       case: 'interactionUpdateWithOffset',
       value: { $typeName: 'aiserver.v1.InteractionUpdateWithOffset', offsetKey, interactionUpdate },
+    }
+  }
+
+  /** Made from the log, so that a reader can do without one that is gone. */
+  async function stateOf(blobId: BlobId, signal: AbortSignal): Promise<CloudAgentState | undefined> {
+    try {
+      return await savedStates.loadBlob(blobId, signal)
+    } catch (error) {
+      if (!(error instanceof TuttiError) || error.code !== 'data_loss') throw error
+      log.error({ err: error }, 'a saved state cannot be read')
+      return undefined
     }
   }
 
@@ -94,36 +125,16 @@ export function createStreamConversation(deps: HandlerDeps) {
     if (message.case !== 'userMessageAppended' || !message.value.userMessage) return
     message.value.userMessage.text = await deps.jsonBlobs.getText(blobId, signal)
   }
-
-  async function loadState(blobId: BlobId, signal: AbortSignal): Promise<CloudAgentState> {
-    const bytes = await deps.blobs.get(blobId, signal)
-    try {
-      return fromBinary(CloudAgentStateSchema, bytes)
-    } catch (cause) {
-      throw new TuttiError('data_loss', `The stored state ${blobId} cannot be read.`, { id: blobId }, cause)
-    }
-  }
 }
 
-/** The state at the start of the log, which is where a stream without an offset begins. */
-function initialState(): StreamConversationResponse {
-  return create(StreamConversationResponseSchema, {
-    message: { case: 'initialState', value: { cloudAgentState: { conversationState: {} } } },
-  })
-}
-
-function statusMessage(event: Extract<RunEvent, { type: 'status' }>, offsetKey: string): Message {
+function statusMessage(status: AgentStatus, tutti: AgentExtensions | undefined, offsetKey: string): Message {
   return {
     case: 'workflowStatusWithOffset',
     value: {
       $typeName: 'aiserver.v1.WorkflowStatusWithOffset',
-      workflowStatus: workflowStatusToWire(event.status),
+      workflowStatus: workflowStatusToWire(status),
       offsetKey,
-      tutti: create(AgentExtensionsSchema, {
-        paused: event.paused,
-        reason: event.reason ?? '',
-        queuedTurns: event.queued,
-      }),
+      ...(tutti && { tutti }),
     },
   }
 }
