@@ -109,7 +109,7 @@ export async function startTemporalProcess(options: StartTemporal): Promise<Temp
   const child = spawn(binary, ['server', 'start-dev', '--ui-disable-news-fetch', ...flags], {
     detached: true,
     stdio: ['ignore', log, log],
-    env: { PATH: env['PATH'], HOME: env['HOME'], TMPDIR: env['TMPDIR'] },
+    env: bareEnv(env),
   })
   closeSync(log)
   const failure = new Promise<Error>((resolve) => {
@@ -130,7 +130,7 @@ export async function startTemporalProcess(options: StartTemporal): Promise<Temp
         throw notUp(folder, new Error(`it did not answer within ${readyMs / 1000} s`))
       await systemClock.sleep(30, signal)
     }
-    await setRetention(binary, record, options.retentionMs, signal)
+    await setRetention(binary, record, options, signal)
     return record
   } catch (error) {
     await endTemporalProcess(folder, record)
@@ -138,14 +138,21 @@ export async function startTemporalProcess(options: StartTemporal): Promise<Temp
   }
 }
 
+/** Without TEMPORAL_*: settings and keys of a cluster elsewhere are not for our own server. */
+const bareEnv = (env: StartTemporal['env']) => ({
+  PATH: env['PATH'],
+  HOME: env['HOME'],
+  TMPDIR: env['TMPDIR'],
+})
+
 /** The server's own default keeps ended workflows for a day only; operators look at older ones. */
 async function setRetention(
   binary: string,
   record: TemporalRecord,
-  ms: number,
+  { retentionMs, env }: Pick<StartTemporal, 'retentionMs' | 'env'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const hours = Math.max(24, Math.ceil(ms / 3_600_000))
+  const hours = Math.max(24, Math.ceil(retentionMs / 3_600_000))
   const args = [
     'operator',
     'namespace',
@@ -155,7 +162,8 @@ async function setRetention(
     '-n',
     temporalNamespace,
   ]
-  await promisify(execFile)(binary, [...args, '--retention', `${hours}h`], { signal, timeout: 10_000 }).catch(
+  const options = { signal, timeout: 10_000, env: bareEnv(env) }
+  await promisify(execFile)(binary, [...args, '--retention', `${hours}h`], options).catch(
     (error: unknown) => {
       throw signal.aborted
         ? TuttiError.from(error)
