@@ -43,7 +43,11 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
   let lastDetail = ''
   const deliveries: Delivery[] = [...(input.deliveries ?? [])]
   const seen = new Map<string, CommandAnswer>(input.seen)
-  const sandbox = createSandboxLife(input, () => turns)
+  const sandbox = createSandboxLife(
+    input,
+    () => turns,
+    () => showDetails(),
+  )
   const profiles = profilesOf(input.timings.heartbeatMs)
   const { recordState } = proxyActivities<Activities>({ ...profiles.record, summary: 'record the state' })
   const recorder = createRecorder({
@@ -62,7 +66,7 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
   })
 
   const showDetails = () =>
-    setCurrentDetails(agentDetails(input, state, turns, sandbox.incarnation(), sandbox.has()))
+    setCurrentDetails(agentDetails(input, state, turns, sandbox.incarnation(), sandbox.stage()))
   const addStatus = () =>
     recorder.add({
       type: 'status',
@@ -99,14 +103,18 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
       if (state.ending) turnScope?.cancel()
     },
   })
-  setHandler(defineQuery<unknown>(agentStateQuery), () => ({
-    state,
-    turns,
-    incarnation: sandbox.incarnation(),
-  }))
-  setHandler(defineSignal(releaseSandboxSignal), () => {
-    releaseAsked = true
-  })
+  setHandler(
+    defineQuery<unknown>(agentStateQuery),
+    () => ({ state, turns, incarnation: sandbox.incarnation() }),
+    { description: 'The state as JSON: status, current and waiting turns' },
+  )
+  setHandler(
+    defineSignal(releaseSandboxSignal),
+    () => {
+      releaseAsked = true
+    },
+    { description: 'Asks an idle agent to give its sandbox to one that waits' },
+  )
 
   const begin = () => {
     if (input.turns === 0 && input.state.status === 'UNSPECIFIED' && !input.seen)

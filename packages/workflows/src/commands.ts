@@ -3,6 +3,18 @@ import { agentStateKey, isRejection, limits, reduceAgent, turnPosition } from '@
 import { ApplicationFailure, defineUpdate, setHandler } from '@temporalio/workflow'
 import { agentUpdates, type CommandAnswer, type CommandRequest } from './contract.ts'
 
+/** Shown to operators beside the update's name. Each takes {@link CommandRequest}; `tutti agent` sends the same. */
+const descriptions: Readonly<Record<(typeof agentUpdates)[number], string>> = {
+  follow_up: 'Gives the agent another prompt, after those that wait',
+  interrupt: 'Ends the current turn and works on this prompt next',
+  stop: 'Ends the current turn; with all, the waiting ones too',
+  pause: 'Ends the current turn, keeps it for later, and takes nothing new',
+  resume: 'Goes on after a pause, or opens an archived agent again',
+  archive: 'Ends the current turn and puts the agent away',
+  deliver: 'Pushes what the agent made and opens a pull request',
+  expire: 'Ends the agent for good; its last commit stays',
+}
+
 /** What an agent's workflow does with an accepted command. */
 export interface CommandSink {
   readonly state: () => AgentState
@@ -24,7 +36,7 @@ export function handleCommands(sink: CommandSink): void {
         const next = reduceAgent(sink.state(), request.command)
         if (isRejection(next)) throw refused(next.message, next.state)
       },
-      description: `Asks the agent: ${name.replaceAll('_', ' ')}`,
+      description: descriptions[name],
     })
   }
 }

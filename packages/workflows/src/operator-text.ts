@@ -1,4 +1,5 @@
 import type { AgentState, EnsemblePhase, Reason } from '@tutti/core'
+import { isEnsembleEnd } from '@tutti/core'
 import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
 import { upsertSearchAttributes } from '@temporalio/workflow'
 import type { CloudAgentInput, ParallelAgentsInput } from './contract.ts'
@@ -12,22 +13,38 @@ export function showStatus(state: { readonly status: string; readonly paused?: b
   ])
 }
 
+/** What an operator sees of an agent's sandbox. */
+export type SandboxStage = 'none' | 'waiting' | 'making' | 'ready'
+
+const stageTexts: Readonly<Record<SandboxStage, string>> = {
+  none: 'none',
+  waiting: 'none yet: waits for a slot on a host (pending activity `admit` shows its position)',
+  making: 'being made: checkout and setup command (pending activity `provisionSandbox` shows the step)',
+  ready: 'ready',
+}
+
 /** Current details of an agent (markdown): what an operator wants to know without our code. */
 export function agentDetails(
-  input: CloudAgentInput,
+  input: Pick<CloudAgentInput, 'bcId' | 'owner' | 'repository' | 'ensembleId'>,
   state: AgentState,
   turns: number,
   incarnation: number,
-  hasSandbox: boolean,
+  stage: SandboxStage,
 ): string {
+  const { bcId, owner, repository, ensembleId } = input
+  const running = state.status === 'RUNNING'
   return lines([
     `**${state.status}${state.paused ? ', paused' : ''}**${state.reason ? ` (${state.reason})` : ''}`,
-    `- agent: \`${input.bcId}\` of ${input.owner}`,
-    `- repository: ${input.repository}`,
-    input.ensembleId && `- ensemble: \`${input.ensembleId}\``,
-    `- turn: ${turns}${state.current ? ` (\`${state.current.turnId}\`${state.ending ? `, ending: ${state.ending}` : ''})` : ''}`,
+    '',
+    `- agent: \`${bcId}\` of ${owner}`,
+    `- repository: ${repository}`,
+    ensembleId && `- ensemble: \`${ensembleId}\``,
+    `- turn: ${turns}${state.current ? (state.ending ? `, being ended: ${state.ending}` : ', at work') : ', none at work'}`,
     `- waiting turns: ${state.queue.length}`,
-    `- sandbox: ${hasSandbox ? `incarnation ${incarnation}` : 'none'}`,
+    `- sandbox: ${stageTexts[stage]}${stage === 'none' ? '' : `, number ${incarnation} of this agent`}`,
+    '',
+    `What it does: \`tutti agent events ${bcId}\`.`,
+    running && `To end this turn: \`tutti agent stop ${bcId}\`; to end everything: Request Cancellation.`,
   ])
 }
 
@@ -39,21 +56,25 @@ export interface ChildLine {
 
 /** Current details of an ensemble: the phase and one line for each child. */
 export function ensembleDetails(
-  input: ParallelAgentsInput,
+  input: Pick<ParallelAgentsInput, 'ensembleId' | 'owner' | 'repository'>,
   phase: EnsemblePhase,
   reason: Reason | undefined,
   children: readonly ChildLine[],
 ): string {
+  const { ensembleId, owner, repository } = input
   return lines([
     `**${phase}**${reason ? ` (${reason})` : ''}`,
-    `- ensemble: \`${input.ensembleId}\` of ${input.owner}`,
-    `- repository: ${input.repository}`,
     '',
-    '| child | agent | state |',
+    `- ensemble: \`${ensembleId}\` of ${owner}`,
+    `- repository: ${repository}`,
+    '',
+    '| agent | task | state |',
     '| --- | --- | --- |',
     ...children.map(
       (child) => `| \`${child.bcId}\` | ${child.title.replaceAll('|', '\\|')} | ${child.state} |`,
     ),
+    '',
+    !isEnsembleEnd(phase) && `To end it: \`tutti ensemble stop ${ensembleId}\`, or Request Cancellation.`,
   ])
 }
 

@@ -1,11 +1,14 @@
 import type { Activities, AgentScope } from '@tutti/activities'
 import { CancellationScope, proxyActivities } from '@temporalio/workflow'
 import type { CloudAgentInput } from './contract.ts'
+import type { SandboxStage } from './operator-text.ts'
 import { profilesOf } from './profiles.ts'
 
 /** The sandbox of an agent, as its workflow sees it: had or not, and on which host. */
 export interface SandboxLife {
   readonly has: () => boolean
+  /** For the operator: where the sandbox stands. */
+  readonly stage: () => SandboxStage
   readonly incarnation: () => number
   /** An admitted, provisioned, hydrated sandbox; does nothing when there is one. */
   ensure(): Promise<void>
@@ -18,13 +21,20 @@ export interface SandboxLife {
 
 export type HostActivities = Pick<Activities, 'runTurn' | 'checkpointTurn' | 'checkAttempt'>
 
-/** @param turns how many the agent has begun; only shown, in traces and log lines. */
-export function createSandboxLife(input: CloudAgentInput, turns: () => number): SandboxLife {
+/**
+ * @param turns how many the agent has begun; only shown, in traces and log lines
+ * @param onStage the stage has changed; for showing it
+ */
+export function createSandboxLife(
+  input: CloudAgentInput,
+  turns: () => number,
+  onStage: () => void,
+): SandboxLife {
   const { bcId, owner, configBlobId, timings } = input
   const memberOf = input.ensembleId ?? input.memberOf
   let incarnation = input.incarnation
   let hostQueue: string | undefined
-  let ready = false
+  let stage: SandboxStage = 'none'
 
   const scope = (): AgentScope => ({
     bcId,
@@ -40,36 +50,49 @@ export function createSandboxLife(input: CloudAgentInput, turns: () => number): 
   const on = (taskQueue: string, text: string) =>
     proxyActivities<Activities>({ ...profiles.sandbox, taskQueue, summary: text })
 
+  const enter = (next: SandboxStage) => {
+    stage = next
+    onStage()
+  }
+
   return {
-    has: () => ready,
+    has: () => stage === 'ready',
+    stage: () => stage,
     incarnation: () => incarnation,
     scope,
     async ensure() {
-      if (ready) return
+      if (stage === 'ready') return
       incarnation += 1
+      enter('waiting')
       const { admit } = proxyActivities<Activities>({
         ...profiles.wait,
         summary: 'wait for a slot',
       })
-      const admitted = await admit({
-        ...scope(),
-        heartbeatMs,
-        ...(input.ensembleId && { ensembleId: input.ensembleId }),
-      })
-      hostQueue = admitted.hostQueue
+      try {
+        const admitted = await admit({
+          ...scope(),
+          heartbeatMs,
+          ...(input.ensembleId && { ensembleId: input.ensembleId }),
+        })
+        hostQueue = admitted.hostQueue
+      } catch (thrown) {
+        enter('none')
+        throw thrown
+      }
+      enter('making')
       await on(hostQueue, 'make a sandbox').provisionSandbox({
         ...scope(),
         branch: `tutti/${bcId}`,
         deadlineMs: Date.now() + timings.readyTimeoutMs,
         heartbeatMs,
       })
-      ready = true
+      enter('ready')
     },
     async release() {
       const queue = hostQueue
       if (!queue) return
-      ready = false
       hostQueue = undefined
+      enter('none')
       await CancellationScope.nonCancellable(async () => {
         try {
           const host = proxyActivities<Activities>({

@@ -35,9 +35,10 @@ export function logActivities(base: ActivityLog, monotonic: () => number): Activ
           return result
         } catch (thrown) {
           const reason = failureWord(thrown)
-          // Not the message: it may end with what a program of the agent has printed.
+          // The message only of what nobody expected: others may end with what a program of the agent has printed.
+          const unexpected = reason === 'internal' ? { err: thrown } : {}
           if (reason === 'cancelled') log.info({ ...seen(), reason }, 'activity cancelled')
-          else log.warn({ ...seen(), reason }, 'activity failed')
+          else log.warn({ ...seen(), reason, ...unexpected }, 'activity failed')
           throw thrown
         }
       }),

@@ -14,6 +14,8 @@ export function logTemporal(log: ActivityLog): void {
     logger: new DefaultLogger('WARN', ({ level, message, meta }) => {
       // The host's queue has no workflows, on purpose.
       if (message.startsWith('No workflows registered')) return
+      // Each is a line of `logActivities`, with its reason and who it is about.
+      if (message === 'Activity failed') return
       log.warn({ temporal_level: level, ...meta }, message)
     }),
     // SIGTERM and SIGINT are the composition root's business: it drains in its own order.
