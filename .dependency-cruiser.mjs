@@ -46,6 +46,11 @@ const owned = [
   { libraries: 'ai|@ai-sdk/[^/]+', packages: ['packages/agent-embedded'] },
   { libraries: 'kysely', packages: ['packages/store', 'packages/store-postgres'] },
   { libraries: 'commander|picocolors', packages: ['packages/cli'] },
+  { libraries: '@opentelemetry/api', packages: ['services/api', 'services/worker', 'packages/cli'] },
+  {
+    libraries: '@opentelemetry/(sdk-[^/]+|exporter-[^/]+|resources|context-async-hooks)',
+    packages: ['packages/cli'],
+  },
 ]
 
 const notTests = '\\.test\\.ts$'
