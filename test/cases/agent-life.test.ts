@@ -1,8 +1,9 @@
+import { durationFromMs } from '@bufbuild/protobuf/wkt'
 import type { TuttiClient } from '@tutti/client'
 import { CloudAgentWorkflowStatus } from '@tutti/proto'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { startAgent } from './agent-driver.ts'
+import { startAgent, type AgentDriver } from './agent-driver.ts'
 import { connect } from './connect.ts'
 
 const temporalPath = inject('temporalServer')
@@ -121,25 +122,81 @@ describe.skipIf(!temporalPath)('the life of one agent, over the API', { timeout:
     expect(await agent.state()).toBe('IDLE')
   })
 
+  /** Reads the stream to its end, then compares its last status with what get and list say at once. */
+  async function expectAgreement(agent: AgentDriver, reason: string): Promise<void> {
+    const seen: string[] = []
+    for await (const { message } of client.composers.streamConversation({ bcId: agent.bcId })) {
+      if (message.case === 'workflowStatusWithOffset') {
+        seen.push(CloudAgentWorkflowStatus[message.value.workflowStatus])
+      }
+    }
+    const got = await agent.get()
+    const { composers } = await client.composers.listBackgroundComposers({
+      pageSize: 1000,
+      includeArchived: true,
+    })
+    const listed = composers.find((composer) => composer.bcId === agent.bcId)!
+    const last = seen.at(-1)
+    expect(CloudAgentWorkflowStatus[got.workflowStatus]).toBe(last)
+    expect(CloudAgentWorkflowStatus[listed.workflowStatus]).toBe(last)
+    expect(got.state?.reason).toBe(reason)
+    // The stream's end is the record's: nothing of the turn comes behind it.
+    const events = await agent.events()
+    const status = events.findLastIndex((event) => event.type === 'status')
+    expect(events.slice(status + 1).filter((event) => 'turnId' in event)).toEqual([])
+  }
+
   test('STR-16 stream, get and list agree at the end, and the stream closes after the last event', async () => {
     for (const [lines, reason] of [
       [['say: done'], 'completed'],
       [['fail: no luck'], 'agent_error'],
+      [['run: exit 3'], 'agent_error'],
     ] as const) {
-      const agent = await scripted(...lines)
-      const seen: string[] = []
-      for await (const { message } of client.composers.streamConversation({ bcId: agent.bcId })) {
-        if (message.case === 'workflowStatusWithOffset') {
-          seen.push(CloudAgentWorkflowStatus[message.value.workflowStatus])
-        }
-      }
-      const got = await agent.get()
-      const { composers } = await client.composers.listBackgroundComposers({ pageSize: 1000 })
-      const listed = composers.find((composer) => composer.bcId === agent.bcId)!
-      const last = seen.at(-1)
-      expect(CloudAgentWorkflowStatus[got.workflowStatus]).toBe(last)
-      expect(CloudAgentWorkflowStatus[listed.workflowStatus]).toBe(last)
-      expect(got.state?.reason).toBe(reason)
+      await expectAgreement(await scripted(...lines), reason)
     }
+  })
+
+  test('STR-16 they agree for a turn that is cancelled, timed out or archived away', async () => {
+    const stopped = await scripted('run: echo started; sleep 605')
+    await stopped.waitFor((event) => event.type === 'tool_call_started')
+    const stoppedEnd = expectAgreement(stopped, 'stopped_by_user')
+    await client.agents.stopAgent({ bcId: stopped.bcId })
+    await stoppedEnd
+
+    const late = await startAgent(client, {
+      prompt: script('run: sleep 606'),
+      repository: repository.path,
+      agent: 'embedded:scripted',
+      options: { agent: { spec: 'embedded:scripted' }, turnTimeout: durationFromMs(1500) },
+    })
+    await expectAgreement(late, 'timeout')
+
+    const archived = await scripted('run: echo started; sleep 607')
+    await archived.waitFor((event) => event.type === 'tool_call_started')
+    const archivedEnd = expectAgreement(archived, 'archived')
+    await client.composers.archiveBackgroundComposer({ bcId: archived.bcId })
+    await archivedEnd
+  })
+
+  test('STR-16 a stream opened within 10 ms of create is empty at first and then fills', async () => {
+    const { repository: registered } = await client.repositories.addRepository({ path: repository.path })
+    const { agent } = await client.agents.createAgent({
+      prompt: script('say: hello'),
+      repository: { location: { case: 'registered', value: registered!.name } },
+      options: { agent: { spec: 'embedded:scripted' } },
+    })
+    const createdAt = performance.now()
+    const stream = client.agents.streamAgentEvents({ bcId: agent!.bcId, follow: true })
+    const types: string[] = []
+    const reading = (async () => {
+      for await (const { eventJson } of stream) {
+        if (eventJson) types.push((JSON.parse(eventJson) as { type: string }).type)
+      }
+    })()
+    expect(performance.now() - createdAt).toBeLessThan(10)
+    await reading
+    expect(types[0]).toBe('session_start')
+    expect(types).toContain('turn_ended')
+    expect(types.at(-1)).toBe('status')
   })
 })
