@@ -159,4 +159,29 @@ describe.skipIf(!temporalPath || why !== '')('observing an ensemble', { timeout:
     expect(everything).toContain(result.ensemble_id)
     for (const word of ['prompt-word', secret, said]) expect(everything, word).not.toContain(word)
   })
+
+  // Last: it writes into the same trace.
+  test('a follow-up after the end, and a crash in it, join the same trace', async () => {
+    const [{ bc_id: bcId } = { bc_id: '' }] = result.attempts
+    const before = ours().length
+    await stack.start({ TUTTI_CRASH_AT: 'turn.checkpoint:before' })
+    await stack.json(['agent', 'send', bcId, 'once more'])
+    expect(await stack.ended()).toBeNull()
+    await stack.start()
+    const events = await stack.run(['agent', 'events', bcId, '--follow', '-o', 'jsonl'])
+    expect(events.stdout).toContain('turn_interrupted')
+    expect(await stack.stop()).toBe(0)
+    const later = ours().slice(before)
+    const of = (name: string) => later.filter((span) => span.name === name)
+    // The first life of the turn is incarnation 2; the crash took what had not been sent of it.
+    expect(of('runTurn').map(({ attributes }) => attributes['incarnation'])).toContain(3)
+    for (const span of [...of('provisionSandbox'), ...of('runTurn'), ...of('checkpointTurn')]) {
+      expect(span.parentSpanId).toBe(spanIdsOf(bcId as AgentId).spanId)
+      expect(span.attributes).toMatchObject({ bc_id: bcId, ensemble_id: result.ensemble_id, turn: 2 })
+    }
+    const strays = collector.spans.filter(
+      ({ traceId, attributes }) => attributes['bc_id'] === bcId && traceId !== root().traceId,
+    )
+    expect(strays).toEqual([])
+  })
 })
