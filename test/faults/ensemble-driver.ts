@@ -78,7 +78,8 @@ export function driveEnsemble(stack: TuttiStack, ensembleId: EnsembleId): Ensemb
   const source = async () => connect(stack)
   const updates = async () => {
     const all: ParallelAgentWorkflowStatusUpdate[] = []
-    for await (const update of followEnsemble(source, { ensembleId, signal: never }, patience)) all.push(update)
+    for await (const update of followEnsemble(source, { ensembleId, signal: never }, patience))
+      all.push(update)
     return all
   }
   const driver: EnsembleDriver = {
