@@ -47,6 +47,7 @@ function admit(bcId: AgentId, slots = 1) {
     crashPoint: noCrashPoints,
     host,
     hostQueue: 'queue-here',
+    draining: new AbortController().signal,
     maxSandboxes: slots,
     askToRelease: async (holder: string) => void asked.push(holder),
     log: { info() {}, warn() {} },

@@ -60,6 +60,8 @@ export interface ActivityDeps {
   readonly stateIntervalMs: number
   /** The worker's own environment: where named variables of agents are resolved. */
   readonly env: Readonly<Record<string, string | undefined>>
+  /** Aborts when the worker shuts down: running turns are handed over at once, not when Temporal's grace time is over. */
+  readonly draining: AbortSignal
   /** Asks the idle agent to give its sandbox up for somebody who waits. */
   readonly askToRelease: (bcId: string) => Promise<void>
 }

@@ -35,6 +35,9 @@ export function createRunTurn(
         const tail = new AbortController()
         const onCancel = () => control.end(stopOfCancel(cancelCause()))
         cancelled.addEventListener('abort', onCancel, { once: true })
+        const onDrain = () => control.end(stopOfCancel('shutdown'))
+        if (deps.draining.aborted) onDrain()
+        deps.draining.addEventListener('abort', onDrain, { once: true })
         void session.server.lost.then((why) =>
           control.end({ kind: 'lost', reason: 'sandbox_lost', detail: why }),
         )
@@ -49,6 +52,7 @@ export function createRunTurn(
           )
         } finally {
           cancelled.removeEventListener('abort', onCancel)
+          deps.draining.removeEventListener('abort', onDrain)
           tail.abort()
           control.close()
         }

@@ -94,11 +94,11 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   })
   const { log, observe } = logActivities(options.log, monotonic)
   const stores = { ...options.stores, eventLog: metrics.measured(options.stores.eventLog) }
-  let draining = false
+  const drain = new AbortController()
   // First, so that a port that is taken leaves nothing behind.
   const page =
     options.metricsPort > 0
-      ? await serveMetrics(options.registry, options.metricsPort, () => !draining)
+      ? await serveMetrics(options.registry, options.metricsPort, () => !drain.signal.aborted)
       : undefined
   logTemporal(log)
   const [native, connection, workflowBundlePath] = await Promise.all([
@@ -139,6 +139,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     captureIntervalMs: config['turn.capture_interval'],
     stateIntervalMs: config['turn.state_interval'],
     env: options.env,
+    draining: drain.signal,
     askToRelease: (bcId) =>
       client.workflow.getHandle(agentWorkflowId(bcId as AgentId)).signal(releaseSandboxSignal),
   }
@@ -186,7 +187,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   return {
     failed,
     async stop() {
-      draining = true
+      drain.abort()
       for (const worker of [shared, local]) if (worker.getState() === 'RUNNING') worker.shutdown()
       await Promise.allSettled(running)
       await reaper.stop()
