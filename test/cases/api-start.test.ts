@@ -1,4 +1,4 @@
-import { TuttiError } from '@tutti/core'
+import { TuttiError, type AgentId } from '@tutti/core'
 import {
   AgentService,
   BackgroundComposerService,
@@ -177,6 +177,26 @@ describe('one agent', () => {
       command: { type: 'deliver' },
       planBlobId: expect.stringMatching(/^sha256_/),
     })
+    // What the forge records before the worker says so.
+    const { url, number } = await api.store.catalog.pullRequests.upsert(
+      {
+        repository: 'demo',
+        owner: 'local',
+        title: 'Do',
+        body: '',
+        head: 'b',
+        headCommit: 'c',
+        base: 'main',
+        baseCommit: 'd',
+        draft: false,
+        state: 'open',
+        source: bcId as AgentId,
+        createdAt: 1,
+        updatedAt: 1,
+      },
+      (count) => `tutti://demo/${count}`,
+      new AbortController().signal,
+    )
     await api.temporal.emit(bcId, [
       { type: 'delivery', requestId: 'of another', outcome: 'nothing_to_deliver' },
       {
@@ -185,15 +205,15 @@ describe('one agent', () => {
         outcome: 'delivered',
         branch: 'b',
         commit: 'c',
-        pullRequest: { url: 'u', number: 7 },
+        pullRequest: { url, number },
       },
     ])
     expect(await call).toMatchObject({
-      prUrl: 'u',
+      prUrl: url,
       branchName: 'b',
       hasCommits: true,
       repo: 'demo',
-      tutti: { number: 7n },
+      tutti: { number: BigInt(number) },
     })
   })
 })
