@@ -61,8 +61,10 @@ async function demo(context: CliContext, folder: string): Promise<number> {
     next(ensemble, session) {
       const data = `--data-dir ${quoteWord(dataDir)}`
       const ui = session.stack()?.temporal.uiAddress
+      // The same port again, so that the link below is right.
+      const uiPort = ui === undefined ? '' : ` --ui-port ${new URL(ui).port}`
       return [
-        `npx tutti dev ${data}`,
+        `npx tutti dev ${data}${uiPort}`,
         '    starts the server again on what happened here; then, in another terminal:',
         ...(ensemble.pullRequest ? [`npx tutti pr show ${ensemble.pullRequest.number} ${data}`] : []),
         `npx tutti ensemble get ${ensemble.ensembleId} ${data}`,
