@@ -1,5 +1,9 @@
+import { createFairTurns } from './fair-turns.ts'
+
 /** One write to a socket at most; what is longer already stays whole. */
 const mergedBytes = 64 << 10
+/** Shorter than anything else of the server can be kept waiting; long enough that turns cost nothing. */
+const turns = createFairTurns(5)
 
 /**
  * The same bytes in fewer pieces: what the source has ready at once becomes one piece. A reader that catches up then costs a write for
@@ -7,7 +11,13 @@ const mergedBytes = 64 << 10
  */
 export async function* mergeChunks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const iterator = source[Symbol.asyncIterator]()
-  let pending = iterator.next()
+  const next = () => {
+    const step = iterator.next()
+    // It is awaited further down, maybe after it has failed.
+    step.catch(() => undefined)
+    return step
+  }
+  let pending = next()
   let ended = false
   try {
     for (;;) {
@@ -18,13 +28,14 @@ export async function* mergeChunks(source: AsyncIterable<Uint8Array>): AsyncGene
       }
       const chunks = [first.value]
       let size = first.value.byteLength
-      pending = iterator.next()
+      pending = next()
       while (size < mergedBytes) {
-        const next = await ready(pending)
-        if (!next || next.done) break
-        chunks.push(next.value)
-        size += next.value.byteLength
-        pending = iterator.next()
+        await turns.next()
+        const more = await ready(pending)
+        if (!more || more.done) break
+        chunks.push(more.value)
+        size += more.value.byteLength
+        pending = next()
       }
       yield chunks.length === 1 ? first.value : Buffer.concat(chunks)
     }
@@ -33,10 +44,7 @@ export async function* mergeChunks(source: AsyncIterable<Uint8Array>): AsyncGene
     throw error
   } finally {
     // The client went away while the source was at work; what it still says is for nobody.
-    if (!ended) {
-      pending.catch(() => undefined)
-      await iterator.return?.()
-    }
+    if (!ended) await iterator.return?.()
   }
 }
 
