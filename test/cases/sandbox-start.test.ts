@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { durationFromMs } from '@bufbuild/protobuf/wkt'
 import type { TuttiClient } from '@tutti/client'
-import { Isolation } from '@tutti/proto'
+import { BackgroundComposerStatus, Isolation } from '@tutti/proto'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { driveAgent, startAgent, type AgentDriver } from './agent-driver.ts'
@@ -95,7 +95,9 @@ describe.skipIf(!temporalPath)('SBX-04 how a sandbox starts', { timeout: 120_000
     const budgetMs = 40_000
     const agent = await withSetup(`echo waiting; until [ -e ${go} ]; do sleep 0.05; done`, budgetMs)
     await agent.waitFor((event) => event.type === 'sandbox' && event.state === 'setup')
-    expect((await agent.get()).hadSandbox ?? false).toBe(false)
+    const { composers } = await client.composers.listBackgroundComposers({ pageSize: 100 })
+    const listed = composers.find(({ bcId }) => bcId === agent.bcId)
+    expect(listed?.status).toBe(BackgroundComposerStatus.CREATING)
     await stack.kill()
     const killedAt = Date.now()
     await stack.start()
