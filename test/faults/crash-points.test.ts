@@ -122,7 +122,7 @@ describe.skipIf(!temporalPath)('a process that dies at a durable step, right bef
     },
   )
 
-  test(ofAgents, { timeout: 90_000 }, async () => {
+  test('agent.start', { timeout: 90_000 }, async () => {
     let bcId: string | undefined
     const start = async () => {
       if (bcId) return

@@ -1,8 +1,4 @@
-import { TuttiError } from '@tutti/core'
-
-export function throwIfAborted(signal: AbortSignal): void {
-  if (signal.aborted) throw new TuttiError('cancelled', 'The call was cancelled.', {}, signal.reason)
-}
+import { cancelledBy, throwIfCancelled } from '@tutti/core'
 
 /**
  * The chunks of a put, until the caller gives up: then `cancelled` at once, even while the source is waited for. The source is
@@ -12,7 +8,7 @@ export async function* abortableSource(
   bytes: Uint8Array | AsyncIterable<Uint8Array>,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  throwIfAborted(signal)
+  throwIfCancelled(signal)
   if (bytes instanceof Uint8Array) {
     yield bytes
     return
@@ -20,8 +16,7 @@ export async function* abortableSource(
   const source = bytes[Symbol.asyncIterator]()
   const aborted = Promise.withResolvers<never>()
   aborted.promise.catch(() => {})
-  const onAbort = () =>
-    aborted.reject(new TuttiError('cancelled', 'The call was cancelled.', {}, signal.reason))
+  const onAbort = () => aborted.reject(cancelledBy(signal))
   signal.addEventListener('abort', onAbort, { once: true })
   let ended = false
   try {
@@ -32,7 +27,7 @@ export async function* abortableSource(
         return
       }
       yield value
-      throwIfAborted(signal)
+      throwIfCancelled(signal)
     }
   } finally {
     signal.removeEventListener('abort', onAbort)

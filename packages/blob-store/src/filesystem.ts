@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { link, open, rename, stat, unlink, type FileHandle } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { TuttiError, noCrashPoints, type BlobId, type CrashPoint } from '@tutti/core'
-import { abortableSource, throwIfAborted } from './abortable-source.ts'
+import { TuttiError, noCrashPoints, throwIfCancelled, type BlobId, type CrashPoint } from '@tutti/core'
+import { abortableSource } from './abortable-source.ts'
 import { checkRead, damaged, notFound } from './blob-errors.ts'
 import { createDurableFolders } from './durable-folders.ts'
 import { removeLeftovers, temporaryName } from './leftovers.ts'
@@ -39,17 +39,17 @@ export function createFilesystemBlobStore({
   }
 
   async function* stream(id: BlobId, signal: AbortSignal, range?: ByteRange): AsyncGenerator<Uint8Array> {
-    throwIfAborted(signal)
+    throwIfCancelled(signal)
     checkRead(id, range)
     const file = await openBlob(pathOf(id), id)
     try {
       const hash = range ? undefined : createHash('sha256')
       for await (const chunk of readChunks(file, range)) {
-        throwIfAborted(signal)
+        throwIfCancelled(signal)
         hash?.update(chunk)
         yield chunk
       }
-      throwIfAborted(signal)
+      throwIfCancelled(signal)
       if (hash && `sha256_${hash.digest('hex')}` !== id) throw damaged(id)
     } finally {
       await file.close()
@@ -58,7 +58,7 @@ export function createFilesystemBlobStore({
 
   return {
     async put(bytes, signal) {
-      throwIfAborted(signal)
+      throwIfCancelled(signal)
       await cleaned
       await folders.make(temporaries).catch(refuse)
       const temporary = join(temporaries, temporaryName())
@@ -70,7 +70,7 @@ export function createFilesystemBlobStore({
           await file.writeFile(chunk).catch(refuse)
         }
         await file.sync().catch(refuse)
-        throwIfAborted(signal)
+        throwIfCancelled(signal)
         const id: BlobId = `sha256_${hash.digest('hex')}`
         await crashPoint('blob.put', () => publish(temporary, id)).catch(refuse)
         return id
@@ -90,7 +90,7 @@ export function createFilesystemBlobStore({
     },
 
     async has(id, signal) {
-      throwIfAborted(signal)
+      throwIfCancelled(signal)
       checkRead(id, undefined)
       return stat(pathOf(id)).then(
         () => true,

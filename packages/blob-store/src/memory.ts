@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { BlobId } from '@tutti/core'
-import { abortableSource, throwIfAborted } from './abortable-source.ts'
+import { throwIfCancelled, type BlobId } from '@tutti/core'
+import { abortableSource } from './abortable-source.ts'
 import { checkRead, notFound } from './blob-errors.ts'
 import type { BlobStore, ByteRange } from './port.ts'
 
@@ -9,7 +9,7 @@ export function createMemoryBlobStore(): BlobStore {
   const blobs = new Map<BlobId, Uint8Array>()
 
   function read(id: BlobId, signal: AbortSignal, range?: ByteRange): Uint8Array {
-    throwIfAborted(signal)
+    throwIfCancelled(signal)
     checkRead(id, range)
     const bytes = blobs.get(id)
     if (!bytes) throw notFound(id)
@@ -37,7 +37,7 @@ export function createMemoryBlobStore(): BlobStore {
     },
 
     async has(id, signal) {
-      throwIfAborted(signal)
+      throwIfCancelled(signal)
       checkRead(id, undefined)
       return blobs.has(id)
     },

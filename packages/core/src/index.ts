@@ -1,4 +1,5 @@
 export { TuttiError, errorCodes, type ErrorCode, type ErrorDetail } from './errors.ts'
+export { cancelledBy, orCancelled, throwIfCancelled } from './cancellation.ts'
 export { reasons, deliveryFailures, type Reason, type DeliveryFailure } from './reasons.ts'
 export {
   agentId,

@@ -1,5 +1,5 @@
+import { cancelledBy } from './cancellation.ts'
 import type { Clock } from './clock.ts'
-import { TuttiError } from './errors.ts'
 
 /** A clock that stands still until it is advanced; for tests. */
 export interface ManualClock extends Clock {
@@ -15,7 +15,7 @@ export function createManualClock(startMs = 0): ManualClock {
     monotonic: () => time - startMs,
     sleep: (ms, signal) =>
       new Promise((resolve, reject) => {
-        const cancel = () => reject(new TuttiError('cancelled', 'The call was cancelled.'))
+        const cancel = () => reject(cancelledBy(signal))
         if (signal.aborted) return cancel()
         if (ms <= 0) return resolve()
         const onAbort = () => {

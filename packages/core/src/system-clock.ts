@@ -1,5 +1,5 @@
+import { cancelledBy } from './cancellation.ts'
 import type { Clock } from './clock.ts'
-import { TuttiError } from './errors.ts'
 
 /** The machine's own time. */
 export const systemClock: Clock = {
@@ -7,10 +7,10 @@ export const systemClock: Clock = {
   monotonic: () => performance.now(),
   sleep: (ms, signal) =>
     new Promise((resolve, reject) => {
-      if (signal.aborted) return reject(TuttiError.from(abortError(signal)))
+      if (signal.aborted) return reject(cancelledBy(signal))
       const onAbort = () => {
         clearTimeout(timer)
-        reject(TuttiError.from(abortError(signal)))
+        reject(cancelledBy(signal))
       }
       const timer = setTimeout(() => {
         signal.removeEventListener('abort', onAbort)
@@ -18,10 +18,4 @@ export const systemClock: Clock = {
       }, ms)
       signal.addEventListener('abort', onAbort, { once: true })
     }),
-}
-
-function abortError(signal: AbortSignal): Error {
-  const error = new Error('aborted', { cause: signal.reason })
-  error.name = 'AbortError'
-  return error
 }

@@ -1,8 +1,7 @@
 import { lookup } from 'node:dns/promises'
 import { isAbsolute, normalize } from 'node:path'
-import { TuttiError } from '@tutti/core'
+import { TuttiError, throwIfCancelled, orCancelled } from '@tutti/core'
 import ipaddr from 'ipaddr.js'
-import { throwIfCancelled, waitFor } from './cancelled.ts'
 import type { Protocol } from './hardened.ts'
 import { hasDeceptive } from './visible-text.ts'
 
@@ -95,7 +94,7 @@ export async function pinHost(
   if (host === undefined || ipaddr.isValid(host.replace(/^\[|\]$/g, ''))) return []
   // Behind a proxy the proxy resolves, and this machine may have no name server at all.
   if (protocol === 'https' && (process.env['HTTPS_PROXY'] ?? process.env['https_proxy'])) return []
-  const answers = await waitFor(lookup(host, { all: true }), signal).catch((cause: unknown) => {
+  const answers = await orCancelled(lookup(host, { all: true }), signal).catch((cause: unknown) => {
     throwIfCancelled(signal)
     throw new TuttiError(
       'unavailable',

@@ -1,8 +1,7 @@
 import { stat, unlink } from 'node:fs/promises'
 import { sep } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { TuttiError } from '@tutti/core'
-import { cancelledBy } from './cancelled.ts'
+import { TuttiError, cancelledBy } from '@tutti/core'
 
 /** A git of ours holds a lock for milliseconds; one this old belongs to a git that was killed. */
 const staleMs = 5000

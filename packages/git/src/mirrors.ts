@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto'
 import { access, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { TuttiError } from '@tutti/core'
-import { throwIfCancelled, waitFor } from './cancelled.ts'
+import { TuttiError, throwIfCancelled, orCancelled } from '@tutti/core'
 import { gitDate, identity } from './hardened.ts'
 import { withLockRepair } from './lock-repair.ts'
 import { parseLocation, type Location } from './location.ts'
@@ -57,7 +56,7 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
       // Whoever asks while a refresh still waits for its turn gets the same one: it will be new enough for both.
       const shared = waiting.get(key)
       if (shared) {
-        const mirror = await waitFor(
+        const mirror = await orCancelled(
           shared.catch(() => undefined),
           signal,
         )

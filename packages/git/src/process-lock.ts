@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout } from 'node:timers/promises'
-import { cancelledBy } from './cancelled.ts'
+import { cancelledBy } from '@tutti/core'
 
 const pollMs = 20
 

@@ -1,7 +1,6 @@
-import { TuttiError } from '@tutti/core'
+import { TuttiError, throwIfCancelled } from '@tutti/core'
 import { execa } from 'execa'
 import { simpleGit, type SimpleGit } from 'simple-git'
-import { throwIfCancelled } from './cancelled.ts'
 import { hardenedConfig, hardenedEnvironment, type Protocol } from './hardened.ts'
 import { redact } from './visible-text.ts'
 

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { TuttiError } from '@tutti/core'
+import { TuttiError, throwIfCancelled } from '@tutti/core'
 import { baseEnvironment, pathBelow } from './base-environment.ts'
 import { bubblewrapProfile, insidePaths, ownEtcFiles } from './bubblewrap-profile.ts'
 import type { BubblewrapSupport } from './bubblewrap-probe.ts'
@@ -11,7 +11,6 @@ import { launchArgv } from './launch-argv.ts'
 import type { Exec, ExecRequest, Sandbox, SandboxSpec } from './port.ts'
 import { isSameProcess, processStat, signalProcess } from './processes.ts'
 import { capProcesses } from './process-cap.ts'
-import { refuseAborted } from './refuse-aborted.ts'
 import type { ResourceGroup } from './resource-group.ts'
 import { mountedLimitHit, type SandboxDisk } from './sandbox-disk.ts'
 import { writeState, type SandboxState } from './sandbox-state.ts'
@@ -163,7 +162,7 @@ export function createLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
       return mount ? mount.host + inside.slice(mount.inside.length) : inside
     },
     async exec(request, signal) {
-      refuseAborted(signal)
+      throwIfCancelled(signal)
       if (gone)
         throw new TuttiError('unavailable', 'The sandbox has ended; make a new one.', { sandbox: state.id })
       if (bubblewrap && started) {
@@ -185,13 +184,13 @@ export function createLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
         )
       }
       for (const file of files) {
-        refuseAborted(signal)
+        throwIfCancelled(signal)
         const { root, below } = hostPath(file.path, ownFolders)
         await putHostFile(root, below, file.bytes, file.mode)
       }
     },
     async get(path, maxBytes, signal) {
-      refuseAborted(signal)
+      throwIfCancelled(signal)
       const { root, below } = hostPath(path, ownFolders)
       return getHostFile(root, below, maxBytes)
     },

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
-import { systemClock, TuttiError, type Clock } from '@tutti/core'
+import { settings, systemClock, throwIfCancelled, TuttiError, type Clock } from '@tutti/core'
 import { probeBubblewrap, refuseIsolation, type BubblewrapSupport } from './bubblewrap-probe.ts'
 import { removeEmptyGroups } from './remove-empty-groups.ts'
 import { endProcesses } from './end-processes.ts'
@@ -9,7 +9,6 @@ import { createLocalSandbox, type LocalSandbox } from './local-sandbox.ts'
 import { pickLimiter } from './pick-limiter.ts'
 import type { SandboxProvider, SandboxRef, SandboxSpec } from './port.ts'
 import { bootId, processStat } from './processes.ts'
-import { refuseAborted } from './refuse-aborted.ts'
 import type { LimiterKind, ResourceLimiter } from './resource-group.ts'
 import { canMountDisk, diskData, makeDisk, removeDisk } from './sandbox-disk.ts'
 import {
@@ -28,7 +27,7 @@ export interface LocalSandboxesOptions {
   readonly root: string
   /** The pinned Node, mounted into every sandbox. */
   readonly nodePath: string
-  /** From SIGTERM to SIGKILL, in milliseconds. Default 1500: the setting `stop.grace`. */
+  /** From SIGTERM to SIGKILL, in milliseconds. Default: that of the setting `stop.grace`. */
   readonly stopGraceMs?: number
   readonly clock?: Clock
   /** Default: the best that works here, found by trying. A kind that does not work falls to `watchdog`. */
@@ -52,7 +51,7 @@ export interface LocalSandboxProvider extends SandboxProvider {
  * LocalSandboxProvider.reap}. So `attach` only finds sandboxes of this process.
  */
 export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandboxProvider {
-  const { root, nodePath, stopGraceMs = 1500, clock = systemClock } = options
+  const { root, nodePath, stopGraceMs = settings['stop.grace'].default, clock = systemClock } = options
   const living = new Map<string, Promise<LocalSandbox>>()
   const ending = new Map<string, Promise<void>>()
   const guards = new Map<string, MountGuard>()
@@ -91,7 +90,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
     mounts ??= options.disk === 'watchdog' ? Promise.resolve(false) : canMountDisk(root)
     const mounted = await mounts
     limiter ??= pickLimiter(options.limiter)
-    refuseAborted(signal)
+    throwIfCancelled(signal)
 
     const state: SandboxState = {
       version: 1,
@@ -157,7 +156,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
     name: 'local',
 
     async create(spec, signal) {
-      refuseAborted(signal)
+      throwIfCancelled(signal)
       const id = sandboxId(root, spec.key)
       await ending.get(id)
       const existing = living.get(id)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, isAbsolute, join, normalize } from 'node:path'
-import { TuttiError } from '@tutti/core'
+import { TuttiError, throwIfCancelled } from '@tutti/core'
 
 // The shapes of `AgentHost` are written out here: testkit stands below @tutti/agent, whose tests use it. Where a test passes
 // this host as an `AgentHost`, the compiler proves that the two agree.
@@ -55,7 +55,7 @@ export async function createLocalAgentHost(
     request: LocalExecRequest,
     signal: AbortSignal,
   ): AsyncGenerator<LocalExecOutput, LocalExecExit> {
-    throwIfAborted(signal)
+    throwIfCancelled(signal)
     const [program, ...args] = request.argv
     const child = spawn(program ?? '', args, {
       cwd: request.cwd === undefined ? workdir : inside(request.cwd),
@@ -119,7 +119,7 @@ export async function createLocalAgentHost(
           return { code: 127, timedOut: false }
         }
         if (exit !== undefined) {
-          throwIfAborted(signal)
+          throwIfCancelled(signal)
           return exit
         }
         await new Promise<void>((resolve) => {
@@ -158,7 +158,7 @@ export async function createLocalAgentHost(
     },
     exec,
     async readFile(path, maxBytes, signal) {
-      throwIfAborted(signal)
+      throwIfCancelled(signal)
       const file = await open(inside(path), 'r').catch((error: unknown) => {
         throw new TuttiError('not_found', `There is no file ${path}; list the folder first.`, { path }, error)
       })
@@ -170,13 +170,13 @@ export async function createLocalAgentHost(
       }
     },
     async writeFile(path, bytes, signal) {
-      throwIfAborted(signal)
+      throwIfCancelled(signal)
       const target = inside(path)
       await mkdir(dirname(target), { recursive: true })
       await writeFile(target, bytes)
     },
     async toolEnded(signal) {
-      throwIfAborted(signal)
+      throwIfCancelled(signal)
       toolEndedCount += 1
     },
     async dispose() {
@@ -192,8 +192,4 @@ function killGroup(group: number, name: NodeJS.Signals): void {
   } catch {
     // Already gone.
   }
-}
-
-function throwIfAborted(signal: AbortSignal): void {
-  if (signal.aborted) throw new TuttiError('cancelled', 'The call was cancelled.')
 }

@@ -1,4 +1,4 @@
-import { TuttiError, type LogId } from '@tutti/core'
+import { cancelledBy, throwIfCancelled, type LogId } from '@tutti/core'
 import type { EventLog, ReadResult } from '@tutti/store'
 
 /** Reads of the logs that many readers want at the same time. */
@@ -53,9 +53,11 @@ export function createSharedReads(eventLog: EventLog): SharedReads {
 
   return {
     async read(log, from, signal) {
+      // It is over soon; only a signal that has been given already matters.
+      throwIfCancelled(signal)
       const [{ result }, leave] = join(log, from, 0)
       try {
-        return await Promise.race([result, ...aborted(signal)])
+        return await result
       } finally {
         leave()
       }
@@ -64,7 +66,7 @@ export function createSharedReads(eventLog: EventLog): SharedReads {
       const [{ result }, leave] = join(log, from, renewMs)
       const own = Promise.withResolvers<undefined>()
       const timer = setTimeout(() => own.resolve(undefined), waitMs)
-      const onAbort = () => own.reject(TuttiError.from(abortError()))
+      const onAbort = () => own.reject(cancelledBy(signal))
       signal.addEventListener('abort', onAbort, { once: true })
       try {
         if (signal.aborted) onAbort()
@@ -76,15 +78,4 @@ export function createSharedReads(eventLog: EventLog): SharedReads {
       }
     },
   }
-}
-
-/** An immediate read is over soon; only a signal that has been given already matters. */
-function aborted(signal: AbortSignal): Promise<never>[] {
-  return signal.aborted ? [Promise.reject(TuttiError.from(abortError()))] : []
-}
-
-function abortError(): Error {
-  const error = new Error('aborted')
-  error.name = 'AbortError'
-  return error
 }

@@ -1,4 +1,5 @@
 import { basename } from 'node:path'
+import { settings } from '@tutti/core'
 import type { Sandbox } from '@tutti/sandbox'
 import { insideMounts } from '../inside-paths.ts'
 import type { AgentServer } from '../port.ts'
@@ -9,7 +10,7 @@ export interface StartOptions {
   readonly sandbox: Sandbox
   /** From `buildAgentServer`. */
   readonly serverPath: string
-  /** From SIGTERM to SIGKILL inside, in milliseconds. Default 1500: the setting `stop.grace`. */
+  /** From SIGTERM to SIGKILL inside, in milliseconds. Default: that of the setting `stop.grace`. */
   readonly stopGraceMs?: number
   /** Whether the sandbox has the folder of an egress proxy mounted. Default false. */
   readonly egress?: boolean
@@ -30,7 +31,7 @@ export async function startAgentServer(options: StartOptions, signal: AbortSigna
         workdir: sandbox.workdir,
         home: sandbox.home,
         mirrorObjects: sandbox.pathOf(insideMounts.mirrorObjects),
-        stopGraceMs: options.stopGraceMs ?? 1500,
+        stopGraceMs: options.stopGraceMs ?? settings['stop.grace'].default,
         isolated: sandbox.isolated,
         ...(options.egress ? { egressSocket: sandbox.pathOf(`${insideMounts.egress}/egress.sock`) } : {}),
       },

@@ -17,9 +17,13 @@ const probe = (modules: readonly string[]) => `
 
 async function start(modules: readonly string[], env: Readonly<Record<string, string>>) {
   const clean = Object.entries(process.env).filter(([name]) => !name.startsWith('OTEL_'))
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', probe(modules)], {
-    env: { ...Object.fromEntries(clean), ...env },
-  })
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['--input-type=module', '-e', probe(modules)],
+    {
+      env: { ...Object.fromEntries(clean), ...env },
+    },
+  )
   const { on, loaded } = JSON.parse(stdout) as { on: boolean; loaded: string[] }
   return { on, sdk: loaded.filter((url) => !/@opentelemetry\/api\//.test(url)).length > 0 }
 }

@@ -1,5 +1,11 @@
-import { TuttiError, type Clock, type CrashPoint, type LogId } from '@tutti/core'
-import { abortable, cancelled } from '../abortable.ts'
+import {
+  TuttiError,
+  orCancelled,
+  throwIfCancelled,
+  type Clock,
+  type CrashPoint,
+  type LogId,
+} from '@tutti/core'
 import type { SqliteThread } from '../sqlite/sqlite-thread.ts'
 import type { LogWaiter, LogWaiters } from './log-waiters.ts'
 import type { EventLog, NewRecord, Producer, ReadResult } from './port.ts'
@@ -27,12 +33,12 @@ export function createSqliteEventLog({
 
   /** Runs the step unless the caller gave up before; the change is told even when they give up later. */
   function change<T>(log: LogId, signal: AbortSignal, step: () => Promise<T>): Promise<T> {
-    if (signal.aborted) throw cancelled(signal)
+    throwIfCancelled(signal)
     const done = step().then((value) => {
       changed(log)
       return value
     })
-    return abortable(done, signal)
+    return orCancelled(done, signal)
   }
 
   return {
@@ -48,7 +54,7 @@ export function createSqliteEventLog({
     },
 
     async expected(log, producerId, epoch, signal) {
-      return abortable(thread.call('expected', { log, producerId, epoch }), signal)
+      return orCancelled(thread.call('expected', { log, producerId, epoch }), signal)
     },
 
     async read(log, from, { waitMs = 0, maxBytes = defaultMaxBytes, types }, signal) {
@@ -60,12 +66,12 @@ export function createSqliteEventLog({
       const end = clock.monotonic() + waitMs
       let position = from
       for (;;) {
-        if (signal.aborted) throw cancelled(signal)
+        throwIfCancelled(signal)
         const left = end - clock.monotonic()
         const waiter = left > 0 ? waiters.enter(log, position) : undefined
         try {
           const ask = { log, from: position, maxBytes, ...(types && { types }) }
-          const result: ReadResult = await abortable(thread.call('read', ask), signal)
+          const result: ReadResult = await orCancelled(thread.call('read', ask), signal)
           const { records, next, head } = result
           const atEnd = next === head.last
           if (records.length > 0 || (atEnd && (head.closed || !waiter))) return result
@@ -79,7 +85,7 @@ export function createSqliteEventLog({
     },
 
     async head(log, signal) {
-      return abortable(thread.call('head', { log }), signal)
+      return orCancelled(thread.call('head', { log }), signal)
     },
 
     async close(log, signal) {
@@ -93,7 +99,7 @@ async function waitFor(waiter: LogWaiter, ms: number, clock: Clock, signal: Abor
   const over = new AbortController()
   try {
     const asleep = clock.sleep(ms, over.signal).catch(() => {})
-    await abortable(Promise.race([waiter.woken, asleep]), signal)
+    await orCancelled(Promise.race([waiter.woken, asleep]), signal)
   } finally {
     over.abort()
   }

@@ -1,5 +1,12 @@
-import { TuttiError, noCrashPoints, systemClock, type Clock, type CrashPoint } from '@tutti/core'
-import { abortable, cancelled } from '../abortable.ts'
+import {
+  TuttiError,
+  noCrashPoints,
+  orCancelled,
+  systemClock,
+  throwIfCancelled,
+  type Clock,
+  type CrashPoint,
+} from '@tutti/core'
 import type { Catalog } from '../catalog/port.ts'
 import { createSqlCatalog } from '../catalog/sql-catalog.ts'
 import { createQueryBuilder, toStatement, type SqlExecutor } from '../catalog/sql-executor.ts'
@@ -102,13 +109,13 @@ function createExecutor(thread: SqliteThread, db: SqlExecutor['db'], crashPoint:
   return {
     db,
     async read(query, signal) {
-      const { rows } = await abortable(thread.call('query', toStatement(query)), signal)
+      const { rows } = await orCancelled(thread.call('query', toStatement(query)), signal)
       return rows as never
     },
     async write(queries, signal) {
-      if (signal.aborted) throw cancelled(signal)
+      throwIfCancelled(signal)
       const statements = queries.map(toStatement)
-      return abortable(
+      return orCancelled(
         crashPoint('catalog.write', () => thread.call('batch', statements)),
         signal,
       )
