@@ -3,6 +3,7 @@ import type { BlobStore } from '@tutti/blob-store'
 import { TuttiError, type BlobId } from '@tutti/core'
 import type { TreeChange } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
+import { changePath, pathKey } from '@tutti/workspace'
 
 /** Changes of a workspace since its last checkpoint, by path. */
 export interface WorkspaceTracker {
@@ -36,14 +37,10 @@ export function pathFields(path: Uint8Array): { path: string; pathB64?: string }
   }
 }
 
-const keyOf = (path: Uint8Array): string => Buffer.from(path).toString('latin1')
-const pathOf = (change: CapturedChange): Uint8Array =>
-  change.action === 'deleted' ? change.path : change.state.path
-
 export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTracker {
   const { blobs, incarnation, write, signal } = deps
   const changes = new Map<string, CapturedChange>(
-    deps.initial.map((change) => [keyOf(pathOf(change)), change]),
+    deps.initial.map((change) => [pathKey(changePath(change)), change]),
   )
 
   const store = async (state: FileState, content: AsyncIterable<Uint8Array> | undefined) => {
@@ -57,7 +54,7 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
     sink: {
       async change(change, content) {
         if (change.action !== 'deleted') await store(change.state, content)
-        changes.set(keyOf(pathOf(change)), change)
+        changes.set(pathKey(changePath(change)), change)
         await write(fileChange(change, incarnation))
       },
       skipped: (path, reason, size) =>
