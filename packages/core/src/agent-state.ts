@@ -53,6 +53,9 @@ export function agentStateKey(state: AgentState): AgentStateKey {
   return state.status
 }
 
+/** The status in a row's name: `IDLE` of `IDLE+paused`. */
+export const statusOfKey = (key: AgentStateKey): AgentStatus => key.replace('+paused', '') as AgentStatus
+
 /** The states in which no turn runs and none will without a new command: a stream ends after them (design §7). */
 export const isAtRest = (state: Pick<AgentState, 'status'>): boolean =>
   state.status !== 'RUNNING' && state.status !== 'UNSPECIFIED'

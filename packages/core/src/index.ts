@@ -44,6 +44,7 @@ export {
   agentStateKeys,
   initialAgentState,
   isAtRest,
+  statusOfKey,
   type AgentState,
   type AgentStateKey,
   type Turn,

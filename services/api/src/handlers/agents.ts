@@ -1,7 +1,6 @@
 import {
   agentStatuses,
   composerStatus,
-  limits,
   type AgentConfig,
   type AgentStatus,
   type ComposerStatus,
@@ -21,6 +20,7 @@ import { toAgent, toComposer, toExtensions, wireStatus } from '../agent-views.ts
 import { callerOf } from '../call-context.ts'
 import { agentIdOf } from '../commands.ts'
 import { ensembleIdOf } from '../ensemble-views.ts'
+import { filledPage } from '../filled-page.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
 import { stateMetadata } from '../saved-states.ts'
 
@@ -70,7 +70,6 @@ export function createAgents({ catalog, jsonBlobs, savedStates }: HandlerDeps) {
     },
   }
 
-  /** Pages are read until one has something to show, since not every filter is the store's. */
   async function list(
     request: Pick<ListAgentsRequest, 'pageSize' | 'pageToken' | 'includeArchived' | 'ensembleId'>,
     statuses: readonly AgentStatus[],
@@ -84,18 +83,7 @@ export function createAgents({ catalog, jsonBlobs, savedStates }: HandlerDeps) {
     // An unknown ensemble is not an empty one.
     if (ensembleId) await catalog.ensembles.get(owner, ensembleId, context.signal)
     const filter = { statuses: kept, ...(ensembleId ? { ensembleId } : {}) }
-    let { pageToken } = request
-    for (;;) {
-      const page = await catalog.agents.list(
-        owner,
-        filter,
-        { pageSize: request.pageSize || limits.defaultPageSize, pageToken },
-        context.signal,
-      )
-      const items = page.items.filter(shown)
-      if (items.length > 0 || page.nextPageToken === '') return { items, nextPageToken: page.nextPageToken }
-      pageToken = page.nextPageToken
-    }
+    return filledPage(request, (page) => catalog.agents.list(owner, filter, page, context.signal), shown)
   }
 }
 

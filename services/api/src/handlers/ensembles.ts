@@ -1,12 +1,13 @@
-import { isEnsembleEnd, limits, type AgentConfig, type EnsembleConfig } from '@tutti/core'
+import { isEnsembleEnd, type AgentConfig, type EnsembleConfig } from '@tutti/core'
 import type { GetEnsembleRequest, ListEnsemblesRequest, StopEnsembleRequest } from '@tutti/proto'
 import type { EnsembleResult } from '@tutti/protocol'
 import { phaseToWire } from '@tutti/protocol/wire'
-import type { EnsembleRow, Page } from '@tutti/store'
+import type { EnsembleRow } from '@tutti/store'
 
 import { callerOf } from '../call-context.ts'
 import { cancelTurn } from '../commands.ts'
 import { ensembleIdOf, toEnsemble, toListedEnsemble } from '../ensemble-views.ts'
+import { filledPage } from '../filled-page.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
 import { requestIdOf } from '../new-id.ts'
 import { childRows, startEnsembleRow } from '../start-workflows.ts'
@@ -34,7 +35,11 @@ export function createEnsembles(deps: HandlerDeps) {
 
     async listEnsembles(request: ListEnsemblesRequest, context: CallContext) {
       const { owner } = callerOf(context)
-      const page = await filledPage(request, owner, context.signal)
+      const page = await filledPage(
+        request,
+        (wanted) => catalog.ensembles.list(owner, wanted, context.signal),
+        ({ phase }) => !request.runningOnly || !isEnsembleEnd(phase),
+      )
       return { ensembles: page.items.map(toListedEnsemble), nextPageToken: page.nextPageToken }
     },
 
@@ -73,24 +78,5 @@ export function createEnsembles(deps: HandlerDeps) {
         await cancelTurn(deps, turn, signal)
       }),
     )
-  }
-
-  /** The store knows no filter: pages are read until one has something to show. */
-  async function filledPage(
-    { pageSize, pageToken, runningOnly }: ListEnsemblesRequest,
-    owner: string,
-    signal: AbortSignal,
-  ): Promise<Page<EnsembleRow>> {
-    let token = pageToken
-    for (;;) {
-      const page = await catalog.ensembles.list(
-        owner,
-        { pageSize: pageSize || limits.defaultPageSize, pageToken: token },
-        signal,
-      )
-      const items = runningOnly ? page.items.filter(({ phase }) => !isEnsembleEnd(phase)) : page.items
-      if (items.length > 0 || page.nextPageToken === '') return { items, nextPageToken: page.nextPageToken }
-      token = page.nextPageToken
-    }
   }
 }

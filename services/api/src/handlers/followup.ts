@@ -1,4 +1,4 @@
-import { TuttiError, limits, type AgentId, type Reason } from '@tutti/core'
+import { TuttiError, limits, statusOfKey, type AgentId, type Reason } from '@tutti/core'
 import {
   AddAsyncFollowupBackgroundComposerRequestSchema,
   FollowupMode,
@@ -56,7 +56,7 @@ export function createFollowup(deps: HandlerDeps) {
     return {
       position: Math.max(answer.position, 0),
       turnId: answer.turnId,
-      workflowStatus: workflowStatusToWire(request.synchronous ? state.status : statusOf(answer.state)),
+      workflowStatus: workflowStatusToWire(request.synchronous ? state.status : statusOfKey(answer.state)),
       reason,
     }
   }
@@ -84,8 +84,6 @@ export function createFollowup(deps: HandlerDeps) {
     return ''
   }
 }
-
-const statusOf = (state: string) => state.replace('+paused', '') as Parameters<typeof workflowStatusToWire>[0]
 
 function promptOf(request: AddAsyncFollowupBackgroundComposerRequest): string {
   const {

@@ -1,4 +1,4 @@
-import type { AgentCommand } from '@tutti/core'
+import { statusOfKey, type AgentCommand } from '@tutti/core'
 import type {
   ArchiveBackgroundComposerRequest,
   PauseBackgroundComposerRequest,
@@ -48,8 +48,10 @@ export function createLifeCycle(deps: HandlerDeps) {
     )
     if (command.type === 'resume' && answer.state === 'RUNNING') pendingTurns.add(bcId, before.logSequence)
     const row = await catalog.agents.get(owner, bcId, signal)
-    const status = answer.state.replace('+paused', '') as Parameters<typeof workflowStatusToWire>[0]
     const paused = answer.state.endsWith('+paused')
-    return { row: { ...row, state: { ...row.state, paused } }, workflowStatus: workflowStatusToWire(status) }
+    return {
+      row: { ...row, state: { ...row.state, paused } },
+      workflowStatus: workflowStatusToWire(statusOfKey(answer.state)),
+    }
   }
 }

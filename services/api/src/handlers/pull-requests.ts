@@ -1,4 +1,4 @@
-import { TuttiError, limits } from '@tutti/core'
+import { TuttiError } from '@tutti/core'
 import type {
   DiffPullRequestRequest,
   GetPullRequestRequest,
@@ -8,6 +8,7 @@ import type {
 import type { PullRequestRow } from '@tutti/store'
 
 import { callerOf } from '../call-context.ts'
+import { filledPage } from '../filled-page.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
 import { pullRequestStates as states, pullRequestView } from '../pull-request-view.ts'
 import { streamDiff } from '../stream-diff.ts'
@@ -25,19 +26,12 @@ export function createPullRequests(deps: HandlerDeps) {
       const shown = (row: PullRequestRow) =>
         (wanted.size === 0 || wanted.has(states[row.state])) &&
         (request.repository === '' || row.repository === request.repository)
-      let { pageToken } = request
-      for (;;) {
-        const page = await pullRequests.list(
-          owner,
-          { pageSize: request.pageSize || limits.defaultPageSize, pageToken },
-          context.signal,
-        )
-        const items = page.items.filter(shown)
-        if (items.length > 0 || page.nextPageToken === '') {
-          return { pullRequests: items.map(pullRequestView), nextPageToken: page.nextPageToken }
-        }
-        pageToken = page.nextPageToken
-      }
+      const page = await filledPage(
+        request,
+        (wanted) => pullRequests.list(owner, wanted, context.signal),
+        shown,
+      )
+      return { pullRequests: page.items.map(pullRequestView), nextPageToken: page.nextPageToken }
     },
 
     async getPullRequest({ key }: GetPullRequestRequest, context: CallContext) {
