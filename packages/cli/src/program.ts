@@ -14,6 +14,7 @@ import { addServe } from './commands/serve.ts'
 import type { CliDeps } from './deps.ts'
 import { examples } from './examples.ts'
 import { safeText } from './output/terminal-text.ts'
+import { version } from './version.ts'
 
 /**
  * The whole command tree. Nothing runs before `parseAsync`; usage errors are thrown as CommanderError, everything else that goes
@@ -23,7 +24,7 @@ export function buildProgram(deps: CliDeps): Command {
   const cli = createCli(deps)
   const program = new Command('tutti')
     .description('Ensembles of coding agents on Temporal: several agents on one task, one pull request.')
-    .version('0.1.0', '--version', 'print the version')
+    .version(version, '--version', 'print the version')
     .helpOption('-h, --help', 'how to use it, with examples')
     .option('--data-dir <folder>', 'where everything is kept (TUTTI_DATA_DIR)')
     .option('--address <url>', 'a server elsewhere; its key is in TUTTI_API_KEY (TUTTI_ADDRESS)')

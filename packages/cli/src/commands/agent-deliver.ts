@@ -7,16 +7,15 @@ import { messageJson } from '../output/message-json.ts'
 import { isTextOutput } from '../output/output.ts'
 import { safeLine } from '../output/terminal-text.ts'
 import { resolveAgentId } from '../resolve-id.ts'
+import { pullRequestModes, type PullRequestModeName } from '../spec/pull-request-modes.ts'
 
 interface DeliverFlags {
   readonly branch?: string
   readonly title?: string
   readonly base?: string
   readonly body?: string
-  readonly pr?: keyof typeof modes
+  readonly pr?: PullRequestModeName
 }
-
-const modes = { ready: PullRequestMode.READY, draft: PullRequestMode.DRAFT, none: PullRequestMode.NONE }
 
 export function addAgentDeliver(agent: Command, cli: Cli): void {
   const command = agent.command('deliver <id>')
@@ -26,7 +25,7 @@ export function addAgentDeliver(agent: Command, cli: Cli): void {
     .option('--title <text>', 'the title of the pull request')
     .option('--base <branch>', 'the branch that it is against (default: the one the agent started from)')
     .option('--body <text>', 'the text of the pull request (default: the agent’s summary)')
-    .addOption(command.createOption('--pr <mode>', 'the pull request').choices(Object.keys(modes)))
+    .addOption(command.createOption('--pr <mode>', 'the pull request').choices(Object.keys(pullRequestModes)))
     .addHelpText(
       'after',
       examples(
@@ -46,7 +45,7 @@ export function addAgentDeliver(agent: Command, cli: Cli): void {
             title: flags.title ?? '',
             base: flags.base ?? '',
             body: flags.body ?? '',
-            mode: flags.pr === undefined ? PullRequestMode.UNSPECIFIED : modes[flags.pr],
+            mode: flags.pr === undefined ? PullRequestMode.UNSPECIFIED : pullRequestModes[flags.pr],
           },
           { signal },
         )

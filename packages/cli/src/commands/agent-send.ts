@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { BackgroundComposerSource, FollowupMode } from '@tutti/proto'
+import { workflowStatusFromWire } from '@tutti/protocol/wire'
 import type { Cli } from '../cli.ts'
 import { examples } from '../examples.ts'
-import { agentStatusName } from '../output/enum-name.ts'
 import { isTextOutput } from '../output/output.ts'
 import { resolveAgentId } from '../resolve-id.ts'
 
@@ -48,7 +48,7 @@ export function addAgentSend(agent: Command, cli: Cli): void {
             bc_id: bcId,
             position,
             turn_id: turnId,
-            workflow_status: agentStatusName(answer.workflowStatus),
+            workflow_status: workflowStatusFromWire(answer.workflowStatus),
           })
         }
         output.line(position === 0 ? 'accepted: it starts now' : `accepted: number ${position} in the queue`)

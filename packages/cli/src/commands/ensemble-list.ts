@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
 import { EnsembleSchema } from '@tutti/proto'
+import { phaseFromWire } from '@tutti/protocol/wire'
 import type { Cli } from '../cli.ts'
 import { examples } from '../examples.ts'
 import { ago, timestampMs } from '../output/agent-lines.ts'
-import { phaseName } from '../output/enum-name.ts'
 import { printList } from '../output/print-list.ts'
 import { table } from '../output/table.ts'
 import { safeLine } from '../output/terminal-text.ts'
@@ -32,7 +32,7 @@ export function addEnsembleList(ensemble: Command, cli: Cli): void {
             ['ID', 'PHASE', 'REASON', 'CREATED', 'TITLE'],
             ...found.items.map((item) => [
               safeLine(item.ensembleId),
-              phaseName(item.phase),
+              phaseFromWire(item.phase),
               safeLine(item.reason),
               ago(timestampMs(item.createdAt), now),
               safeLine(item.title),

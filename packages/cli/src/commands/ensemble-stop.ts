@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
+import { phaseFromWire } from '@tutti/protocol/wire'
 import type { Cli } from '../cli.ts'
 import { examples } from '../examples.ts'
-import { phaseName } from '../output/enum-name.ts'
 import { isTextOutput } from '../output/output.ts'
 import { safeLine } from '../output/terminal-text.ts'
 import { resolveEnsembleId } from '../resolve-id.ts'
@@ -18,9 +18,9 @@ export function addEnsembleStop(ensemble: Command, cli: Cli): void {
         const ensembleId = await resolveEnsembleId(client, id, signal)
         const { phase, reason } = await client.ensembles.stopEnsemble({ ensembleId }, { signal })
         if (!isTextOutput(output))
-          return output.json({ ensemble_id: ensembleId, phase: phaseName(phase), reason })
+          return output.json({ ensemble_id: ensembleId, phase: phaseFromWire(phase), reason })
         output.line(
-          `${ensembleId}  ${phaseName(phase)}${reason === '' ? '  stopping' : `  ${safeLine(reason)}`}`,
+          `${ensembleId}  ${phaseFromWire(phase)}${reason === '' ? '  stopping' : `  ${safeLine(reason)}`}`,
         )
       }),
     )

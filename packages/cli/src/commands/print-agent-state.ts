@@ -1,6 +1,6 @@
 import { AgentExtensionsSchema, type AgentExtensions } from '@tutti/proto'
+import { workflowStatusFromWire } from '@tutti/protocol/wire'
 import { agentStatusText } from '../output/agent-lines.ts'
-import { agentStatusName } from '../output/enum-name.ts'
 import { messageJson } from '../output/message-json.ts'
 import { isTextOutput, type Output } from '../output/output.ts'
 
@@ -14,7 +14,7 @@ export function printAgentState(
   if (isTextOutput(output)) return output.line(`${bcId}  ${agentStatusText(workflowStatus, state)}`)
   output.json({
     bc_id: bcId,
-    workflow_status: agentStatusName(workflowStatus),
+    workflow_status: workflowStatusFromWire(workflowStatus),
     state: state ? messageJson(AgentExtensionsSchema, state) : null,
   })
 }

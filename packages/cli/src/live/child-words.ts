@@ -1,6 +1,6 @@
 import { type AgentStatus, type Reason } from '@tutti/core'
 import type { ParallelAgentWorkflowChild } from '@tutti/proto'
-import { agentStatusName, composerStatusName } from '../output/enum-name.ts'
+import { workflowStatusFromWire, composerStatusFromWire } from '@tutti/protocol/wire'
 
 /** A child's state in one or two words, and how it should look. */
 export interface StateWord {
@@ -9,7 +9,7 @@ export interface StateWord {
 }
 
 export function stateOf(child: ParallelAgentWorkflowChild): StateWord {
-  const status: AgentStatus = agentStatusName(child.workflowStatus)
+  const status: AgentStatus = workflowStatusFromWire(child.workflowStatus)
   const reason = child.reason as Reason | ''
   if (child.paused) return { word: 'paused', tone: 'calm' }
   if (child.queuePosition !== undefined && child.queuePosition > 0) {
@@ -17,7 +17,7 @@ export function stateOf(child: ParallelAgentWorkflowChild): StateWord {
   }
   switch (status) {
     case 'RUNNING':
-      return composerStatusName(child.status) === 'CREATING'
+      return composerStatusFromWire(child.status) === 'CREATING'
         ? { word: 'starting', tone: 'wait' }
         : { word: 'working', tone: 'work' }
     case 'IDLE':

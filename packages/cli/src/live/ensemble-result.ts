@@ -1,7 +1,7 @@
 import type { AgentId, AgentStatus, ComposerStatus, EnsembleId, Reason } from '@tutti/core'
 import type { Ensemble } from '@tutti/proto'
 import type { EnsembleResult } from '@tutti/protocol'
-import { composerStatusName, phaseName } from '../output/enum-name.ts'
+import { composerStatusFromWire, phaseFromWire } from '@tutti/protocol/wire'
 
 const agentStatusOf: Record<ComposerStatus, AgentStatus> = {
   UNSPECIFIED: 'UNSPECIFIED',
@@ -22,11 +22,11 @@ export function ensembleResult(ensemble: Ensemble): EnsembleResult {
   const ids = (list: readonly string[]) => list as readonly AgentId[]
   return {
     ensemble_id: ensemble.ensembleId as EnsembleId,
-    phase: phaseName(ensemble.phase),
+    phase: phaseFromWire(ensemble.phase),
     reason: ensemble.reason as Reason,
     attempts: ensemble.attempts.map((attempt) => ({
       bc_id: attempt.bcId as AgentId,
-      status: agentStatusOf[composerStatusName(attempt.status)],
+      status: agentStatusOf[composerStatusFromWire(attempt.status)],
       reason: attempt.reason as Reason,
       commit: attempt.commit,
       files_changed: attempt.filesChanged,
@@ -76,7 +76,7 @@ export function phaseTimes({ phases }: Ensemble): Record<string, number> {
   const times: Record<string, number> = {}
   phases.forEach(({ phase, startedAtMs }, index) => {
     const next = phases[index + 1]
-    if (next) times[phaseName(phase)] = Number(next.startedAtMs - startedAtMs)
+    if (next) times[phaseFromWire(phase)] = Number(next.startedAtMs - startedAtMs)
   })
   return times
 }

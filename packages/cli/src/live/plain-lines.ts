@@ -1,6 +1,6 @@
 import { isEnsembleEnd } from '@tutti/core'
 import type { ParallelAgentWorkflowStatusUpdate } from '@tutti/proto'
-import { phaseName } from '../output/enum-name.ts'
+import { phaseFromWire } from '@tutti/protocol/wire'
 import { lastLine, safeLine } from '../output/terminal-text.ts'
 import { formatDuration } from '../values/duration.ts'
 import { checkWord, stateOf } from './child-words.ts'
@@ -22,7 +22,7 @@ export function createPlainLines(now: () => number): (update: ParallelAgentWorkf
     const time = startedAt === undefined ? '' : `${formatDuration(now() - Number(startedAt)).padStart(6)}  `
     const say = (text: string) => lines.push(`${time}${text}`)
 
-    const phase = phaseName(update.phase)
+    const phase = phaseFromWire(update.phase)
     const sayPhase = () => {
       if (phase === 'UNSPECIFIED' || !isNew('phase', phase)) return
       const reason = update.reason === '' ? '' : `  ${safeLine(update.reason)}`

@@ -1,5 +1,5 @@
 import type { ParallelAgentWorkflowChild, ParallelAgentWorkflowStatusUpdate } from '@tutti/proto'
-import { phaseName } from '../output/enum-name.ts'
+import { phaseFromWire } from '@tutti/protocol/wire'
 import type { Palette } from '../output/output.ts'
 import { padEnd, truncate } from '../output/table.ts'
 import { lastLine, safeLine } from '../output/terminal-text.ts'
@@ -48,7 +48,7 @@ export function renderTable(update: ParallelAgentWorkflowStatusUpdate, frame: Ta
 }
 
 function header(update: ParallelAgentWorkflowStatusUpdate, { now, columns, paint }: TableFrame): string {
-  const phase = phaseName(update.phase)
+  const phase = phaseFromWire(update.phase)
   const startedAt = Number(update.phases[0]?.startedAtMs ?? BigInt(now))
   const ended = update.children.filter((child) =>
     ['good', 'bad', 'calm'].includes(stateOf(child).tone),

@@ -1,12 +1,12 @@
 import type { Agent, AgentExtensions, RepositorySource } from '@tutti/proto'
+import { workflowStatusFromWire } from '@tutti/protocol/wire'
 import { formatDuration } from '../values/duration.ts'
-import { agentStatusName } from './enum-name.ts'
 import { table } from './table.ts'
 import { safeLine, safeText } from './terminal-text.ts'
 
 /** `IDLE`, `IDLE+paused`, `ERROR (timeout)`. */
 export function agentStatusText(workflowStatus: number, state: AgentExtensions | undefined): string {
-  const status = agentStatusName(workflowStatus)
+  const status = workflowStatusFromWire(workflowStatus)
   const paused = state?.paused === true ? '+paused' : ''
   const reason =
     state !== undefined && state.reason !== '' && status === 'ERROR' ? ` (${safeLine(state.reason)})` : ''

@@ -2,11 +2,12 @@ import type { Command } from 'commander'
 import { create } from '@bufbuild/protobuf'
 import { durationFromMs } from '@bufbuild/protobuf/wkt'
 import { TuttiError, limits } from '@tutti/core'
-import { AgentSpecSchema, PullRequestMode, type EnsembleSpec } from '@tutti/proto'
+import { AgentSpecSchema, type EnsembleSpec } from '@tutti/proto'
 import { parseCount } from '../values/count.ts'
 import { parseDuration } from '../values/duration.ts'
 import { collect } from './collect.ts'
 import { parseAgentFlag } from './parse-agent-flag.ts'
+import { pullRequestModes, type PullRequestModeName } from './pull-request-modes.ts'
 import { addSandboxFlags, fillSandbox, onQuestionOf, type SandboxFlags } from './sandbox-flags.ts'
 import { emptySpec, readSpecFile } from './read-spec-file.ts'
 
@@ -20,7 +21,7 @@ export interface RunFlags extends SandboxFlags {
   readonly check?: string
   readonly childTimeout?: string
   readonly timeout?: string
-  readonly pr?: 'ready' | 'draft' | 'none'
+  readonly pr?: PullRequestModeName
   readonly branch?: string
   readonly title?: string
   readonly base?: string
@@ -44,17 +45,11 @@ export function addRunFlags(command: Command): Command {
     .option('--check <command>', 'decides whether an attempt and the result are good: exit code 0')
     .option('--child-timeout <duration>', 'how long one agent may take')
     .option('--timeout <duration>', 'how long all of it may take')
-    .addOption(command.createOption('--pr <mode>', 'the pull request').choices(['ready', 'draft', 'none']))
+    .addOption(command.createOption('--pr <mode>', 'the pull request').choices(Object.keys(pullRequestModes)))
     .option('--branch <name>', 'the branch to deliver to')
     .option('--base <branch>', 'the branch that the pull request is against')
     .option('--title <text>', 'the title of the pull request')
   return addSandboxFlags(command)
-}
-
-const pullRequestModes = {
-  ready: PullRequestMode.READY,
-  draft: PullRequestMode.DRAFT,
-  none: PullRequestMode.NONE,
 }
 
 export interface AskedFor {

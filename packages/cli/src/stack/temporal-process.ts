@@ -84,7 +84,7 @@ export interface StartTemporal {
  * Starts the development server on the folder's database and resolves when it answers. Its own process group, so that a
  * Ctrl-C in the terminal does not end it before the workers have drained.
  *
- * The flags against the CLI's defaults (docs/environment.md has the figures): without the poll rate every hand-off waits for a
+ * The flags against the CLI's defaults: without the poll rate every hand-off waits for a
  * 50 ms tick; WAL is 2.5 times as fast; FULL keeps what was accepted over a power loss.
  *
  * @throws TuttiError `unavailable` with the end of its log when it does not come up; `cancelled`.
