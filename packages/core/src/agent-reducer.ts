@@ -49,8 +49,8 @@ const table: Record<AgentStateKey, Record<AgentCommandType, Answer>> = {
     expire: (state) => rest(state, 'EXPIRED', 'expired'),
   },
   RUNNING: {
-    follow_up: (state, input) => ({ ...state, queue: [...state.queue, turnOf(input)] }),
-    interrupt: (state, input) => ({ ...end(state, 'interrupted'), queue: [turnOf(input), ...state.queue] }),
+    follow_up: enqueue,
+    interrupt: (state, input) => enqueueFirst(end(state, 'interrupted'), input),
     stop: (state, input) => ({
       ...end(state, 'stopped_by_user'),
       queue: input.type === 'stop' && input.all && state.queue.length > 0 ? [] : state.queue,

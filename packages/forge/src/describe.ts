@@ -14,7 +14,8 @@ export interface EnsembleDescription {
   readonly check?: { readonly command: string; readonly result: CheckResult }
 }
 
-const maxTitleLength = 72
+/** Longer first lines of a prompt are cut: a title is read in lists. */
+const promptTitleLength = 72
 const maxShownConflicts = 20
 
 /** Title and body of an ensemble's pull request: Markdown in which all that comes from outside is code. */
@@ -36,7 +37,7 @@ export function describeEnsemble(description: EnsembleDescription): {
 /** The first line of a prompt as a title: one line, no characters that deceive. */
 export function titleOf(prompt: string): string {
   const line = prompt.split(/\r?\n/).find((text) => text.trim() !== '') ?? ''
-  return cutText(visible(line.trim().replaceAll(/\s+/g, ' ')), maxTitleLength) || 'Changes by Tutti'
+  return cutText(visible(line.trim().replaceAll(/\s+/g, ' ')), promptTitleLength) || 'Changes by Tutti'
 }
 
 /** Forges refuse bodies above 65,536 characters: cut well before that, and say so. */

@@ -1,6 +1,6 @@
 import { TuttiError } from '@tutti/core'
 import { importCommit, type ImportRequest } from './fast-import.ts'
-import { gitDate, identity } from './hardened.ts'
+import { identityEnvironment } from './hardened.ts'
 import {
   createBlobs,
   mergePath,
@@ -93,19 +93,11 @@ async function commitTree(
   tree: string,
   message: string,
 ): Promise<string> {
-  const date = `@${gitDate(request.atMs)}`
   const output = await git.bytes(['commit-tree', '-p', request.base, tree], {
     gitDir,
     signal,
     input: Buffer.from(message),
-    env: {
-      GIT_AUTHOR_NAME: identity.name,
-      GIT_AUTHOR_EMAIL: identity.email,
-      GIT_AUTHOR_DATE: date,
-      GIT_COMMITTER_NAME: identity.name,
-      GIT_COMMITTER_EMAIL: identity.email,
-      GIT_COMMITTER_DATE: date,
-    },
+    env: identityEnvironment(request.atMs),
   })
   return output.toString('latin1').trim()
 }

@@ -116,5 +116,18 @@ export function hardenedEnvironment(
 /** Who signs what Tutti makes; fixed, so that the same request gives the same commit. */
 export const identity = { name: 'Tutti', email: 'tutti@localhost' }
 
+/** Author and committer of a commit that `git commit-tree` makes. */
+export function identityEnvironment(atMs: number): Record<string, string> {
+  const date = `@${gitDate(atMs)}`
+  return {
+    GIT_AUTHOR_NAME: identity.name,
+    GIT_AUTHOR_EMAIL: identity.email,
+    GIT_AUTHOR_DATE: date,
+    GIT_COMMITTER_NAME: identity.name,
+    GIT_COMMITTER_EMAIL: identity.email,
+    GIT_COMMITTER_DATE: date,
+  }
+}
+
 /** git's form of a date: whole seconds, UTC. */
 export const gitDate = (atMs: number): string => `${Math.floor(atMs / 1000)} +0000`

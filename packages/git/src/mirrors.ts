@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { access, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { TuttiError, throwIfCancelled, orCancelled } from '@tutti/core'
-import { gitDate, identity } from './hardened.ts'
+import { identityEnvironment } from './hardened.ts'
 import { withLockRepair } from './lock-repair.ts'
 import { parseLocation, type Location } from './location.ts'
 import { createMirror } from './mirror.ts'
@@ -128,20 +128,13 @@ async function makeMirror(
 
 /** A source without a commit begins with an empty tree; the same one in every mirror, so that agents can start from it. */
 async function makeEmptyRoot(git: GitRunner, path: string, signal: AbortSignal): Promise<void> {
-  const who = { NAME: identity.name, EMAIL: identity.email, DATE: `@${gitDate(0)}` }
-  const env = Object.fromEntries(
-    Object.entries(who).flatMap(([key, value]) => [
-      [`GIT_AUTHOR_${key}`, value],
-      [`GIT_COMMITTER_${key}`, value],
-    ]),
-  )
   const options = { gitDir: path, signal }
   const tree = (
     await git.bytes(['hash-object', '-t', 'tree', '-w', '--stdin'], { ...options, input: Buffer.alloc(0) })
   ).toString()
   const commit = await git.bytes(['commit-tree', tree.trim()], {
     ...options,
-    env,
+    env: identityEnvironment(0),
     input: Buffer.from('Empty repository\n'),
   })
   await git.text(path, ['update-ref', '--no-deref', `${sourceRefs}/HEAD`, commit.toString().trim()], signal)

@@ -4,10 +4,9 @@ import type { PlanRequest, SynthesisPlan } from './port.ts'
 /** Attempts that can be combined, each tree once, in the order of the request. */
 export function distinctCandidates({ attempts, equalGroups }: PlanRequest): readonly Attempt[] {
   const candidates = attempts.filter(isCandidate)
-  const known = new Set(candidates.map(({ bcId }) => bcId))
   const repeated = new Set<AgentId>()
   for (const group of equalGroups) {
-    const [, ...others] = candidates.filter(({ bcId }) => group.includes(bcId) && known.has(bcId))
+    const [, ...others] = candidates.filter(({ bcId }) => group.includes(bcId))
     for (const { bcId } of others) repeated.add(bcId)
   }
   return candidates.filter(({ bcId }) => !repeated.has(bcId))

@@ -6,7 +6,7 @@ import { defineTool } from './tool.ts'
 const defaultTimeoutSeconds = 600
 
 /** What the model reads of the output; the log has more of it, its blob all. */
-const maxModelBytes = 16 << 10
+const maxModelChars = 16 << 10
 
 export const shellTool = defineTool({
   name: 'shell',
@@ -18,7 +18,7 @@ export const shellTool = defineTool({
   }),
   async *run({ command, timeoutSeconds }, { host, callId, signal, clock }) {
     const started = clock.monotonic()
-    const output = createCappedText(maxModelBytes)
+    const output = createCappedText(maxModelChars)
     const decoders = { stdout: new TextDecoder(), stderr: new TextDecoder() }
     yield { type: 'shell_output_delta', callId, event: { case: 'start', command } }
     const run = host.exec(

@@ -6,6 +6,8 @@ import type { AgentCatalog, AgentProjection, AgentRow, NewAgent } from './port.t
 import type { SqlExecutor } from './sql-executor.ts'
 import { defined, takenAs } from './sql-values.ts'
 
+const unknown = (id: string) => new TuttiError('not_found', `There is no agent ${id}.`, { id })
+
 export function createAgentCatalog({
   executor,
   clock,
@@ -24,7 +26,7 @@ export function createAgentCatalog({
     async get(owner, bcId, signal) {
       const query = db.selectFrom('agents').selectAll().where('owner', '=', owner).where('bc_id', '=', bcId)
       const [row] = await executor.read(query, signal)
-      if (!row) throw new TuttiError('not_found', `There is no agent ${bcId}.`, { id: bcId })
+      if (!row) throw unknown(bcId)
       return toAgent(row)
     },
 
@@ -53,8 +55,7 @@ export function createAgentCatalog({
         .where('log_sequence', '<=', projection.logSequence)
       const known = db.selectFrom('agents').select('bc_id').where('bc_id', '=', bcId)
       const [updated, found] = await executor.write([update, known], signal)
-      if (found?.rows.length === 0)
-        throw new TuttiError('not_found', `There is no agent ${bcId}.`, { id: bcId })
+      if (found?.rows.length === 0) throw unknown(bcId)
       return (updated?.changes ?? 0) > 0
     },
 
@@ -79,8 +80,7 @@ export function createAgentCatalog({
     async markStarted(bcId, signal) {
       const update = db.updateTable('agents').set({ starting: 0 }).where('bc_id', '=', bcId)
       const [updated] = await executor.write([update], signal)
-      if (updated?.changes === 0)
-        throw new TuttiError('not_found', `There is no agent ${bcId}.`, { id: bcId })
+      if (updated?.changes === 0) throw unknown(bcId)
     },
 
     async listStarting(createdBefore, signal) {
