@@ -65,13 +65,13 @@ sandbox:
   allow_hosts: [registry.npmjs.org]
   env: [TOKEN]
   env_values: { CI: "1" }
-  mounts: [/opt/tools, /work/sub]
+  mounts: [/opt/tools, /project/sub]
 on_question: FAIL
 `
 
 describe('one schema behind flags and file', () => {
   test('flags and the same thing as YAML give the same message', () => {
-    const byFlags = buildEnsembleSpec('fix it', flags, '/work')
+    const byFlags = buildEnsembleSpec('fix it', flags, '/project')
     const byFile = parseSpec(yaml, 'e.yaml')
     expect(equals(EnsembleSpecSchema, byFlags.spec, byFile.spec)).toBe(true)
     expect(byFlags).toMatchObject({ repository: '.', ref: 'main' })
@@ -148,5 +148,5 @@ test.each([
   ['x', { repo: '.', env: ['=1'] }, /--env/],
   ['x', { repo: '.', agents: '51' }, /--agents/],
 ] as const)('%j with %j is refused', (prompt, given, words) => {
-  expect(() => buildEnsembleSpec(prompt, given, '/work')).toThrow(words)
+  expect(() => buildEnsembleSpec(prompt, given, '/project')).toThrow(words)
 })
