@@ -24,7 +24,7 @@ export const bareActivities = {
     await writeFile(join(clone, `file-${index}.txt`), `${index}\n`)
     await git(clone, 'add', '-A')
     await git(clone, 'commit', '--quiet', '-m', `attempt ${index}`)
-    await git(clone, 'push', '--quiet', repository, `HEAD:refs/bench/${index}`)
+    await git(clone, 'push', '--quiet', repository, `+HEAD:refs/bench/${index}`)
   },
 
   async mergeAndPush({
@@ -33,7 +33,7 @@ export const bareActivities = {
     children,
   }: GitWork & { readonly children: number }): Promise<void> {
     const clone = join(workDir, 'clone-0')
-    await git(clone, 'fetch', '--quiet', repository, 'refs/bench/*:refs/bench/*')
+    await git(clone, 'fetch', '--quiet', repository, '+refs/bench/*:refs/bench/*')
     const base = (await git(clone, 'rev-parse', 'origin/HEAD')).stdout.trim()
     let head = base
     for (let index = 0; index < children; index += 1) {
