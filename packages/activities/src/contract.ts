@@ -33,7 +33,13 @@ export type WorkflowEvent =
       readonly queued: number
       readonly hadSandbox: boolean
     }
-  | { readonly type: 'turn_interrupted'; readonly turnId: string; readonly restart: number }
+  | {
+      readonly type: 'turn_interrupted'
+      readonly turnId: string
+      readonly restart: number
+      /** The one that was lost; by the time this is written there may be another. Absent: the one of the snapshot. */
+      readonly incarnation?: number
+    }
   | {
       readonly type: 'turn_ended'
       readonly turnId: string

@@ -7,6 +7,7 @@ import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities, RecordState, WorkflowEvent } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail } from './fail.ts'
+import { readOpenCalls } from './recover-workspace.ts'
 import { saveAgentState } from './save-agent-state.ts'
 
 /**
@@ -19,9 +20,12 @@ export function createRecordState(deps: ActivityDeps, configs: ConfigBlobs): Act
     orFail(async () => {
       const { signal } = new AbortController()
       const config = await configs.agent(input.configBlobId, signal)
-      const events = await Promise.all(
-        input.events.map((event) => toRunEvent(event, input, config, configs, signal)),
-      )
+      const events = [
+        ...(await cutOffCalls(deps, input, signal)),
+        ...(await Promise.all(
+          input.events.map((event) => toRunEvent(event, input, config, configs, signal)),
+        )),
+      ]
       const producer = { id: `workflow/${input.runId}`, epoch: 0, sequence: input.sequence }
       const { last } = await eventLog.append(input.bcId, producer, events.map(encodeRunEvent), signal)
       const { state, turns, incarnation, hadSandbox } = input
@@ -38,6 +42,18 @@ export function createRecordState(deps: ActivityDeps, configs: ConfigBlobs): Act
       const once = `child/${input.bcId}/${input.runId}/${input.sequence}`
       await appendToEnsemble(eventLog, input.ensembleId, once, { type: 'child', child }, signal)
     })
+}
+
+/** A turn that is stopped while it has no sandbox leaves the calls open that the lost one had begun; nobody else will end them. */
+async function cutOffCalls(
+  { eventLog }: ActivityDeps,
+  { bcId, events }: RecordState,
+  signal: AbortSignal,
+): Promise<RunEvent[]> {
+  const worked = ['completed', 'nothing_to_deliver']
+  if (!events.some((event) => event.type === 'turn_ended' && !worked.includes(event.reason))) return []
+  const open = await readOpenCalls(eventLog, bcId, signal)
+  return open.map((call) => ({ type: 'tool_call_completed', ...call, outcome: 'interrupted' }))
 }
 
 /** At each turn boundary (design §4); once for each position, so that a repeat changes nothing. */
@@ -79,7 +95,7 @@ async function toRunEvent(
       return { type: 'user_message', turnId, source, ...content }
     }
     case 'turn_interrupted':
-      return { ...event, incarnation: input.incarnation }
+      return { incarnation: input.incarnation, ...event }
     default:
       return event
   }

@@ -59,3 +59,12 @@ export async function recoverWorkspace(
     from = page.next
   }
 }
+
+/** Tool calls in the log that have no end. */
+export async function readOpenCalls(
+  eventLog: EventLog,
+  bcId: AgentId,
+  signal: AbortSignal,
+): Promise<readonly OpenCall[]> {
+  return (await recoverWorkspace(eventLog, bcId, signal)).openCalls
+}

@@ -40,7 +40,12 @@ export async function workOnTurn(turn: Turn, number: number, deps: TurnDeps): Pr
       if (!failure.sandboxLost) return { reason: failure.reason, failed: true, detail: failure.detail }
       await deps.sandbox.release()
       if (!failure.planned) restarts += 1
-      deps.recorder.add({ type: 'turn_interrupted', turnId: turn.turnId, restart: restarts })
+      deps.recorder.add({
+        type: 'turn_interrupted',
+        turnId: turn.turnId,
+        restart: restarts,
+        incarnation: deps.sandbox.incarnation(),
+      })
       // A stop that arrived while the sandbox was being lost must not start another one.
       if (deps.state().ending) return cancelledEnd(deps)
       if (restarts > limits.maxRestarts)
