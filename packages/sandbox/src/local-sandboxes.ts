@@ -5,6 +5,8 @@ import { probeBubblewrap, refuseIsolation, type BubblewrapSupport } from './bubb
 import { removeEmptyGroups } from './remove-empty-groups.ts'
 import { endProcesses } from './end-processes.ts'
 import { guardMount, type MountGuard } from './guard-mount.ts'
+import { forgottenFolders } from './forgotten-folders.ts'
+import { killSandboxNow } from './kill-sandbox-now.ts'
 import { createLocalSandbox, type LocalSandbox } from './local-sandbox.ts'
 import { pickLimiter } from './pick-limiter.ts'
 import type { SandboxProvider, SandboxRef, SandboxSpec } from './port.ts'
@@ -14,6 +16,7 @@ import { canMountDisk, diskData, makeDisk, removeDisk } from './sandbox-disk.ts'
 import {
   isMakerAlive,
   listStates,
+  listStatesSync,
   readState,
   removeState,
   sandboxFolder,
@@ -42,6 +45,8 @@ export interface LocalSandboxProvider extends SandboxProvider {
   readonly name: 'local'
   /** Ends every sandbox under the root whose maker process is dead. Returns what was ended. For the start and the reaper. */
   reap(signal: AbortSignal): Promise<readonly SandboxRef[]>
+  /** Kills and removes every sandbox of this process at once. Synchronous: the process exits next. */
+  kill(): void
 }
 
 /**
@@ -191,7 +196,14 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
     async reap(signal) {
       const dead = (await listStates(root)).filter((state) => !isMakerAlive(state)).map(refOf)
       for (const ref of dead) await provider.destroy(ref, signal)
+      for (const folder of await forgottenFolders(root)) await removeDisk(folder)
       return dead
+    },
+
+    kill() {
+      for (const sandbox of listStatesSync(root)) {
+        if (isMakerAlive(sandbox) && sandbox.maker.pid === process.pid) killSandboxNow(root, sandbox)
+      }
     },
   }
   return provider

@@ -4,6 +4,7 @@ import { mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { TuttiError } from '@tutti/core'
+import { processStat } from './processes.ts'
 
 const run = promisify(execFile)
 
@@ -61,7 +62,7 @@ async function mountImage(folder: string, data: string, limits: DiskLimits): Pro
   await run('mount', ['-o', 'loop,noatime,nosuid,nodev,discard', image, data], { env: systemEnv })
 }
 
-const systemEnv = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }
+export const systemEnv = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' }
 
 /** Unmounts and removes. Idempotent. @throws TuttiError `unavailable` when the folder is still in use. */
 export async function removeDisk(folder: string): Promise<void> {
@@ -96,7 +97,7 @@ function isMounted(path: string): boolean {
 /** Whether images can be mounted here, found by mounting one below `root`. */
 export async function canMountDisk(root: string): Promise<boolean> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false
-  const folder = join(root, `probe-${process.pid}-${Date.now()}`)
+  const folder = join(root, `probe-${process.pid}-${processStat(process.pid)?.start ?? 0}`)
   try {
     await makeDisk(folder, { diskBytes: 4 << 20, files: 64 }, true)
     return true

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { bootId, isSameProcess } from './processes.ts'
@@ -61,6 +62,20 @@ export async function listStates(root: string): Promise<SandboxState[]> {
   const ids = names.filter((name) => name.endsWith('.json')).map((name) => name.slice(0, -5))
   const states = await Promise.all(ids.map((id) => readState(root, id)))
   return states.filter((state) => state !== undefined)
+}
+
+/** As {@link listStates}, for a process that has no time to wait. */
+export function listStatesSync(root: string): SandboxState[] {
+  if (!existsSync(root)) return []
+  return readdirSync(root).flatMap((name) => {
+    if (!name.endsWith('.json')) return []
+    try {
+      const state = JSON.parse(readFileSync(join(root, name), 'utf8')) as SandboxState
+      return state.version === 1 ? [state] : []
+    } catch {
+      return []
+    }
+  })
 }
 
 export const removeState = (root: string, id: string): Promise<void> =>

@@ -198,6 +198,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     },
     kill() {
       for (const session of sessions.all()) session.controller.abort()
+      sandboxes.kill()
     },
   }
 }
