@@ -1,10 +1,12 @@
 import type { DeliveryPlan } from '@tutti/core'
+import type { DeliveryEvent } from '@tutti/protocol'
 import { cancellationSignal } from './cancellation.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities } from './contract.ts'
 import { deliverCommit } from './deliver.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail } from './fail.ts'
+import { readEvents } from './read-events.ts'
 import { repositoryLocation } from './repository-location.ts'
 
 const defaultPlan: DeliveryPlan = { mode: 'ready', branch: '', title: '', base: '' }
@@ -66,14 +68,15 @@ async function projectPullRequest(
   signal: AbortSignal,
 ): Promise<void> {
   const { last } = await eventLog.head(bcId, signal)
-  const page = await eventLog.read(bcId, 0, { types: ['delivery'] }, signal)
-  const newest = page.records.at(-1)
-  if (!newest) return
-  const event = JSON.parse(newest.body) as { branch?: string; pullRequest?: { url: string } }
-  if (!event.branch) return
+  let delivered: Extract<DeliveryEvent, { outcome: 'delivered' }> | undefined
+  for await (const { event } of readEvents(eventLog, bcId, ['delivery'], signal)) {
+    if (event.outcome === 'delivered') delivered = event
+  }
+  if (!delivered) return
+  const { branch, pullRequest } = delivered
   await catalog.agents.project(
     bcId,
-    { logSequence: last, branch: event.branch, ...(event.pullRequest && { prUrl: event.pullRequest.url }) },
+    { logSequence: last, branch, ...(pullRequest && { prUrl: pullRequest.url }) },
     signal,
   )
 }

@@ -1,10 +1,11 @@
-import type { EnsembleId } from '@tutti/core'
-import { decodeRunEvent, type DeliveryEvent, type EnsembleResult, type RunEvent } from '@tutti/protocol'
+import { limits, type EnsembleId } from '@tutti/core'
+import type { DeliveryEvent, EnsembleResult } from '@tutti/protocol'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { RecordPhase } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { readOutcome } from './ensemble-outcome.ts'
 import { newestVerification } from './newest-verification.ts'
+import { readEvents } from './read-events.ts'
 
 /** What an ensemble came to, from its log, its attempts and its mirror; the same whenever it is made. */
 export async function makeEnsembleResult(
@@ -17,11 +18,15 @@ export async function makeEnsembleResult(
   const outcome = await readOutcome(deps, configs, input, input.result ?? {}, signal)
   const agents = new Map(
     (
-      await deps.catalog.agents.list(owner, { ensembleId }, { pageSize: 50, pageToken: '' }, signal)
+      await deps.catalog.agents.list(
+        owner,
+        { ensembleId },
+        { pageSize: limits.maxChildren, pageToken: '' },
+        signal,
+      )
     ).items.map((agent) => [agent.bcId, agent.agentSpec]),
   )
-  const { events, timings } = await readLog(deps, ensembleId, signal)
-  const delivery = events.findLast((event): event is DeliveryEvent => event.type === 'delivery')
+  const { delivery, timings } = await readLog(deps, ensembleId, signal)
   const commit = input.result?.finalCommit
   const check = commit ? await newestVerification(deps.eventLog, ensembleId, commit, signal) : undefined
   const delivered = delivery?.outcome === 'delivered' ? delivery : undefined
@@ -54,24 +59,19 @@ export async function makeEnsembleResult(
   }
 }
 
-/** The events that are not a child's, and how long each phase took so far. */
-async function readLog(deps: ActivityDeps, ensembleId: EnsembleId, signal: AbortSignal) {
-  const events: RunEvent[] = []
+/** The newest delivery, and how long each phase took so far. */
+async function readLog({ eventLog, clock }: ActivityDeps, ensembleId: EnsembleId, signal: AbortSignal) {
   const timings: Record<string, number> = {}
+  let delivery: DeliveryEvent | undefined
   let current: { phase: string; since: number } | undefined
-  const types = ['phase', 'delivery']
-  for (let from = 0; ;) {
-    const page = await deps.eventLog.read(ensembleId, from, { types }, signal)
-    for (const record of page.records) {
-      const event = decodeRunEvent(record)
-      events.push(event)
-      if (event.type !== 'phase') continue
-      if (current) timings[current.phase] = record.at - current.since
-      current = { phase: event.phase, since: record.at }
+  for await (const { event, at } of readEvents(eventLog, ensembleId, ['phase', 'delivery'], signal)) {
+    if (event.type === 'delivery') {
+      delivery = event
+      continue
     }
-    if (page.next >= page.head.last || page.next === from) break
-    from = page.next
+    if (current) timings[current.phase] = at - current.since
+    current = { phase: event.phase, since: at }
   }
-  if (current) timings[current.phase] = deps.clock.now() - current.since
-  return { events, timings }
+  if (current) timings[current.phase] = clock.now() - current.since
+  return { delivery, timings }
 }

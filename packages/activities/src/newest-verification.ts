@@ -1,6 +1,6 @@
 import type { CheckResult, EnsembleId } from '@tutti/core'
-import { decodeRunEvent } from '@tutti/protocol'
 import type { EventLog } from '@tutti/store'
+import { readEvents } from './read-events.ts'
 
 /** How the check went on this combined commit; undefined when there was none. */
 export async function newestVerification(
@@ -9,8 +9,9 @@ export async function newestVerification(
   commit: string,
   signal: AbortSignal,
 ): Promise<CheckResult | undefined> {
-  const { records } = await eventLog.read(ensembleId, 0, { types: ['verified'] }, signal)
-  const events = records.map(decodeRunEvent)
-  const found = events.findLast((event) => event.type === 'verified' && event.commit === commit)
-  return found?.type === 'verified' ? found.result : undefined
+  let found: CheckResult | undefined
+  for await (const { event } of readEvents(eventLog, ensembleId, ['verified'], signal)) {
+    if (event.commit === commit) found = event.result
+  }
+  return found
 }

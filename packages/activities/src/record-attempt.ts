@@ -1,9 +1,9 @@
 import type { AgentId, Attempt, CheckResult } from '@tutti/core'
-import { decodeRunEvent } from '@tutti/protocol'
 import { appendToEnsemble } from './append-to-ensemble.ts'
 import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail } from './fail.ts'
+import { readEvents } from './read-events.ts'
 import { childView } from './record-state.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -49,13 +49,8 @@ async function newestCheck(
   signal: AbortSignal,
 ): Promise<CheckResult | undefined> {
   let found: CheckResult | undefined
-  for (let from = 0; ;) {
-    const page = await eventLog.read(bcId, from, { types: ['check'] }, signal)
-    for (const record of page.records) {
-      const event = decodeRunEvent(record)
-      if (event.type === 'check' && event.commit === commit) found = event.result
-    }
-    if (page.next >= page.head.last || page.next === from) return found
-    from = page.next
+  for await (const { event } of readEvents(eventLog, bcId, ['check'], signal)) {
+    if (event.commit === commit) found = event.result
   }
+  return found
 }

@@ -1,7 +1,7 @@
 import type { CapturedChange } from '@tutti/agent-server'
 import type { AgentId, BlobId } from '@tutti/core'
-import { decodeRunEvent } from '@tutti/protocol'
 import type { EventLog } from '@tutti/store'
+import { readEvents } from './read-events.ts'
 import { changeOfEvent } from './workspace-tracker.ts'
 
 /** The newest acknowledged state of a workspace: a commit, and the changes after it (seed 003). */
@@ -21,7 +21,13 @@ export interface OpenCall {
   readonly toolName: string
 }
 
-const types = ['checkpoint', 'file_change', 'session_saved', 'tool_call_started', 'tool_call_completed']
+const types = [
+  'checkpoint',
+  'file_change',
+  'session_saved',
+  'tool_call_started',
+  'tool_call_completed',
+] as const
 
 /**
  * Reads the log: the latest checkpoint, and every later `file_change` folded to one state for each path. Call it when nobody else
@@ -36,28 +42,21 @@ export async function recoverWorkspace(
   const openCalls = new Map<string, OpenCall>()
   let commit: string | undefined
   let exported: BlobId | undefined
-  for (let from = 0; ;) {
-    const page = await eventLog.read(bcId, from, { types, maxBytes: 1 << 20 }, signal)
-    for (const record of page.records) {
-      const event = decodeRunEvent(record)
-      if (event.type === 'checkpoint') {
-        commit = event.commit
-        changes.clear()
-      } else if (event.type === 'file_change') {
-        changes.set(event.pathB64 ?? event.path, changeOfEvent(event))
-      } else if (event.type === 'session_saved') {
-        exported = event.blobId
-      } else if (event.type === 'tool_call_started') {
-        openCalls.set(event.callId, { callId: event.callId, toolName: event.toolName })
-      } else if (event.type === 'tool_call_completed') {
-        openCalls.delete(event.callId)
-      }
+  for await (const { event } of readEvents(eventLog, bcId, types, signal)) {
+    if (event.type === 'checkpoint') {
+      commit = event.commit
+      changes.clear()
+    } else if (event.type === 'file_change') {
+      changes.set(event.pathB64 ?? event.path, changeOfEvent(event))
+    } else if (event.type === 'session_saved') {
+      exported = event.blobId
+    } else if (event.type === 'tool_call_started') {
+      openCalls.set(event.callId, { callId: event.callId, toolName: event.toolName })
+    } else {
+      openCalls.delete(event.callId)
     }
-    if (page.next >= page.head.last || page.next === from) {
-      return { commit, changes: [...changes.values()], exported, openCalls: [...openCalls.values()] }
-    }
-    from = page.next
   }
+  return { commit, changes: [...changes.values()], exported, openCalls: [...openCalls.values()] }
 }
 
 /** Tool calls in the log that have no end. */

@@ -43,7 +43,7 @@ export async function createRunLogWriter(deps: RunLogWriterDeps): Promise<RunLog
         await clock.sleep(limits.coalesceMs, signal).catch(() => undefined)
       const batch = queue.slice(0, maxBatch)
       queue = queue.slice(maxBatch)
-      queuedBytes = queue.length === 0 ? 0 : queuedBytes
+      queuedBytes = queue.reduce((bytes, event) => bytes + sizeOf(event), 0)
       sequence += 1
       const appended = await appendSurely(batch)
       position = appended.last
@@ -113,8 +113,10 @@ function blobOf(event: RunEvent): BlobId[] {
   return event.type === 'file_change' && event.hash ? [event.hash] : []
 }
 
-/** A rough size, cheap to get: only texts can be large. */
+/** A rough size, cheap to get: only texts and tool values can be large. */
 function sizeOf(event: RunEvent): number {
+  if (event.type === 'tool_call_started' || event.type === 'tool_call_completed')
+    return limits.maxInlineEventBytes
   if (event.type === 'text_delta' || event.type === 'thinking_delta') return event.text.length
   if (event.type === 'shell_output_delta' && 'data' in event.event) return event.event.data.length
   return 200

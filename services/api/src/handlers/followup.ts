@@ -51,14 +51,13 @@ export function createFollowup(deps: HandlerDeps) {
       signal,
     )
     pendingTurns.add(bcId, row.logSequence)
-    const reason = request.synchronous ? await turnEnd(bcId, answer.turnId, from, signal) : ''
-    const { state } = await catalog.agents.get(owner, bcId, signal)
-    return {
-      position: Math.max(answer.position, 0),
-      turnId: answer.turnId,
-      workflowStatus: workflowStatusToWire(request.synchronous ? state.status : statusOfKey(answer.state)),
-      reason,
+    const accepted = { position: Math.max(answer.position, 0), turnId: answer.turnId }
+    if (!request.synchronous) {
+      return { ...accepted, workflowStatus: workflowStatusToWire(statusOfKey(answer.state)), reason: '' }
     }
+    const reason = await turnEnd(bcId, answer.turnId, from, signal)
+    const { state } = await catalog.agents.get(owner, bcId, signal)
+    return { ...accepted, workflowStatus: workflowStatusToWire(state.status), reason }
   }
 
   async function turnEnd(
