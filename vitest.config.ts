@@ -10,6 +10,8 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 2,
     // Real servers and sandboxes on two shared cores; a test that needs longer says so itself.
+    // On a machine that others share, a test of real processes may meet a pause that is no fault of the code: tried again, and named.
+    retry: process.env['CI'] ? 2 : 0,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // Room for tests to end what they started before their process is taken away.

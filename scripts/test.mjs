@@ -8,10 +8,15 @@ import { say } from './setup/say.mjs'
 import { setUp } from './setup/set-up.mjs'
 import { untilInterrupted } from './setup/until-interrupted.mjs'
 
-/** @typedef {{passed: number, failed: number, skipped: {test: string, why: string}[]}} Total */
+/** @typedef {{passed: number, failed: number, skipped: {test: string, why: string}[], flaky: string[]}} Total */
 
 const totalPath = join(root, 'node_modules', '.cache', 'tutti', `total-${process.pid}.json`)
-const total = { passed: 0, failed: 0, skipped: /** @type {Total['skipped']} */ ([]) }
+const total = {
+  passed: 0,
+  failed: 0,
+  skipped: /** @type {Total['skipped']} */ ([]),
+  flaky: /** @type {string[]} */ ([]),
+}
 
 await untilInterrupted(async (signal) => {
   try {
@@ -41,6 +46,7 @@ async function runTests(signal) {
     total.passed += counted.passed
     total.failed += counted.failed
     total.skipped = counted.skipped
+    total.flaky = counted.flaky ?? []
     // Vitest also fails for what belongs to no test, such as an unhandled rejection after the last one.
     if (code !== 0 && counted.failed === 0) total.failed += 1
   } catch {
@@ -84,6 +90,7 @@ async function run(command, args, signal, env = {}) {
 /** On exit, because an uncaught error is printed after everything else; the total has to stand last. */
 function printTotal() {
   for (const { test, why } of total.skipped) say(`skipped: ${test}: ${why}`)
+  for (const test of total.flaky) say(`flaky, passed when tried again: ${test}`)
   if (process.env['TUTTI_FORBID_SKIPS'] && total.skipped.length > 0)
     say('Skipped tests count as a failure here.')
   process.stdout.write(`${total.passed} passed, ${total.failed} failed, ${total.skipped.length} skipped\n`)

@@ -47,5 +47,6 @@ test('counts what passed, failed and was skipped, a broken file and an error out
       { test: 'a.test.mjs > left out', why: 'needs a moon' },
       { test: 'a.test.mjs > later', why: 'no reason given' },
     ],
+    flaky: [],
   })
 })
