@@ -55,7 +55,7 @@ describe.skipIf(!temporalPath)('what a killed server leaves', { timeout: 120_000
         expect(names).not.toContain('probe-1-1')
         expect(names).not.toContain('f'.repeat(24))
         for (const { groups } of states)
-          for (const group of groups) expect(() => readdirSync(group)).toThrow()
+          for (const group of groups) expect(() => readdirSync(group)).toThrow('ENOENT')
       },
       { timeout: 10_000 },
     )
