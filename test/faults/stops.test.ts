@@ -31,8 +31,8 @@ describe.skipIf(!temporalPath)('a stop leaves no process, mount or folder', { ti
   const measure = async (round: () => Promise<number>) => {
     const times: number[] = []
     for (let count = 0; count < rounds; count += 1) times.push(await round())
-    // Other tests share the cores; the benchmark of stops measures the 95th percentile against the same limit on a quiet machine.
-    expect(median(times), `milliseconds: ${times.join(', ')}`).toBeLessThan(limitMs)
+    // Other tests share the cores: twice the limit. The benchmark of stops holds the 95th percentile to it on a quiet machine.
+    expect(median(times), `milliseconds: ${times.join(', ')}`).toBeLessThan(2 * limitMs)
     expect(Math.max(...times)).toBeLessThan(3 * limitMs)
   }
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { TuttiError, systemClock } from '@tutti/core'
 import { freePort } from './free-port.ts'
+import { listensOn } from './listens-on.ts'
 import { isSameProcess, processStart } from './process-identity.ts'
 import { isTemporalHealthy } from './temporal-health.ts'
 
@@ -22,6 +23,8 @@ export const temporalAddress = (record: TemporalRecord): string => `${host}:${re
 const searchAttributes = ['AgentStatus', 'AgentOwner', 'AgentRepo', 'EnsembleId', 'GrindId']
 const readyMs = 30_000
 const stopMs = 5_000
+/** Ports are looked for and then taken, so that two starts can be after the same one. */
+const maxLaunches = 3
 
 const recordFile = (folder: string): string => join(folder, 'server.json')
 export const databaseFile = (folder: string): string => join(folder, 'temporal.db')
@@ -90,10 +93,22 @@ export interface StartTemporal {
  * @throws TuttiError `unavailable` with the end of its log when it does not come up; `cancelled`.
  */
 export async function startTemporalProcess(options: StartTemporal): Promise<TemporalRecord> {
+  const last = readRecord(options.folder)
+  const wished = [options.port ?? last?.port ?? 7233, options.uiPort ?? last?.uiPort ?? 8233] as const
+  for (let attempt = 1; ; attempt += 1) {
+    const [port, uiPort] = [await freePort(wished[0], host), await freePort(wished[1], host)]
+    try {
+      return await launch(options, port, uiPort)
+    } catch (error) {
+      const isLost = (await freePort(port, host)) !== port || (await freePort(uiPort, host)) !== uiPort
+      // Somebody else, most likely a start like this one, was faster with a port that was free a moment ago.
+      if (options.signal.aborted || !isLost || attempt === maxLaunches) throw error
+    }
+  }
+}
+
+async function launch(options: StartTemporal, port: number, uiPort: number): Promise<TemporalRecord> {
   const { binary, folder, env, signal } = options
-  const last = readRecord(folder)
-  const port = await freePort(options.port ?? last?.port ?? 7233, host)
-  const uiPort = await freePort(options.uiPort ?? last?.uiPort ?? 8233, host)
   const log = openSync(logFile(folder), 'w', 0o600)
   const flags = Object.entries({
     '--ip': host,
@@ -124,7 +139,10 @@ export async function startTemporalProcess(options: StartTemporal): Promise<Temp
   child.unref()
   try {
     const deadline = systemClock.monotonic() + readyMs
-    while (!(await isTemporalHealthy(temporalAddress(record), temporalNamespace))) {
+    const isUp = async () =>
+      (await isTemporalHealthy(temporalAddress(record), temporalNamespace)) &&
+      listensOn(record.pid, port) !== false
+    while (!(await isUp())) {
       if (failed) throw notUp(folder, failed)
       if (systemClock.monotonic() > deadline)
         throw notUp(folder, new Error(`it did not answer within ${readyMs / 1000} s`))

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vites
 import { createLocks } from './locks.ts'
 import { isSameProcess } from './process-identity.ts'
 import { isTemporalHealthy } from './temporal-health.ts'
-import { endTemporalProcess, findLiving, readRecord } from './temporal-process.ts'
+import { endTemporalProcess, findLiving, readRecord, startTemporalProcess } from './temporal-process.ts'
 import { ensureTemporal, type TemporalServer } from './temporal-server.ts'
 
 declare module 'vitest' {
@@ -78,6 +78,23 @@ describe.skipIf(binary === null)(
       const again = await ensure()
       expect(again.address).toBe(server.address)
       await again.stop()
+    })
+
+    test('starts at the same moment share no server', { timeout: 60_000 }, async () => {
+      const folders = ['a', 'b', 'c'].map((name) => join(root, name))
+      for (const path of folders) mkdirSync(path)
+      const { signal } = new AbortController()
+      const started = await Promise.all(
+        folders.map((path) =>
+          startTemporalProcess({ binary: binary!, folder: path, retentionMs: 86_400_000, env, signal }),
+        ),
+      )
+      try {
+        expect(new Set(started.flatMap(({ port, uiPort }) => [port, uiPort])).size).toBe(6)
+        for (const { pid, start } of started) expect(isSameProcess(pid, start)).toBe(true)
+      } finally {
+        await Promise.all(started.map((record, index) => endTemporalProcess(folders[index]!, record)))
+      }
     })
 
     test('one that dies comes back on the same address', { timeout: 60_000 }, async () => {
