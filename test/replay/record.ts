@@ -15,6 +15,8 @@ if (!version || !/^v\d+\.\d+$/.test(version))
 const server = await findTemporalServer({ env: { ...process.env, TEMPORAL_ADDRESS: undefined } })
 if (server.kind !== 'binary') throw new Error(describeTemporal(server))
 
+/** Stack traces name this checkout, as a path and as a URL. */
+const ownFolder = new RegExp(`(file://)?${RegExp.escape(join(import.meta.dirname, '../..'))}/`, 'g')
 const folder = join(import.meta.dirname, 'histories', version)
 await mkdir(folder, { recursive: true })
 const temporal = await startTemporal(server.path)
@@ -33,9 +35,10 @@ try {
   await temporal.close()
 }
 
-/** Who ran it says nothing about the workflow. */
+/** Who ran it, and in which folder, says nothing about the workflow. */
 function withoutMachine(history: string): unknown {
-  return JSON.parse(history, (key, value: unknown) =>
-    key === 'identity' || key === 'binaryChecksum' || key === 'buildId' ? 'recorder' : value,
-  )
+  return JSON.parse(history, (key, value: unknown) => {
+    if (key === 'identity' || key === 'binaryChecksum' || key === 'buildId') return 'recorder'
+    return typeof value === 'string' ? value.replaceAll(ownFolder, '') : value
+  })
 }

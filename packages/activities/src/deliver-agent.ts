@@ -7,7 +7,7 @@ import { deliverCommit } from './deliver.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail } from './fail.ts'
 import { readEvents } from './read-events.ts'
-import { repositoryLocation } from './repository-location.ts'
+import { repositoryLocation } from '@tutti/store'
 
 const defaultPlan: DeliveryPlan = { mode: 'ready', branch: '', title: '', base: '' }
 
@@ -20,7 +20,7 @@ export function createDeliverAgent(deps: ActivityDeps, configs: ConfigBlobs): Ac
       const config = await configs.agent(input.configBlobId, signal)
       const row = await deps.catalog.agents.get(owner, bcId, signal)
       const plan = input.planBlobId ? await configs.plan(input.planBlobId, signal) : defaultPlan
-      const location = await repositoryLocation(deps.catalog, owner, config.repository, signal)
+      const location = await repositoryLocation(deps.catalog.repositories, owner, config.repository, signal)
       const mirror = await deps.mirrors.attach(location, signal)
       const base = row.baseCommit ?? (await mirror.resolve(config.ref, signal))
       const delivered = await deliveredBefore(deps, owner, row.prUrl, config.repository, signal)

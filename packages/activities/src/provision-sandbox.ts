@@ -7,7 +7,7 @@ import type { ActivityDeps } from './deps.ts'
 import { failWith, orFail } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { recoverWorkspace } from './recover-workspace.ts'
-import { repositoryLocation } from './repository-location.ts'
+import { repositoryLocation } from '@tutti/store'
 import { createRunLogWriter, type RunLogWriter } from './run-log-writer.ts'
 import type { Sessions } from './sessions.ts'
 import { createWorkspaceTracker } from './workspace-tracker.ts'
@@ -32,7 +32,7 @@ export function createProvisionSandbox(
         const config = await configs.agent(input.configBlobId, signal)
         const row = await deps.catalog.agents.get(owner, bcId, signal)
         phase('mirror')
-        const location = await repositoryLocation(deps.catalog, owner, config.repository, signal)
+        const location = await repositoryLocation(deps.catalog.repositories, owner, config.repository, signal)
         const mirror = await deps.mirrors.open(location, signal)
         const base = await baseCommit(
           deps.catalog,

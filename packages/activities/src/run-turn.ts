@@ -1,4 +1,3 @@
-import { isSandboxLimit, limitDetail } from './sandbox-limit.ts'
 import { parseAgentSpec, TuttiError, type Reason } from '@tutti/core'
 import type { CommandEvent } from '@tutti/protocol'
 import { withHeartbeat, type CancelCause } from './heartbeat.ts'
@@ -9,6 +8,7 @@ import type { ActivityDeps } from './deps.ts'
 import { orFail, sandboxLost } from './fail.ts'
 import { createOpenQuestion, type OpenQuestion } from './open-question.ts'
 import { createOwnedBlobs } from './owned-blobs.ts'
+import { limitDetail } from './sandbox-limit.ts'
 import { saveSession } from './save-session.ts'
 import { saveStatesDuringTurn } from './save-states-during-turn.ts'
 import { createTurnControl, type TurnControl, type TurnStop } from './turn-control.ts'
@@ -204,7 +204,7 @@ function captureByTimer(
 
 async function ended(stop: TurnStop, session: HostSession, events: TurnEvents): Promise<TurnResult> {
   if (stop.kind === 'lost') {
-    const limit = isSandboxLimit(session.sandbox)
+    const limit = session.sandbox.limitHit()
     if (limit) return { reason: 'resource_limit', failed: true, detail: limitDetail(limit) }
     throw sandboxLost(stop.detail)
   }
@@ -227,7 +227,7 @@ async function failed(
   detail: string,
 ): Promise<TurnResult> {
   await events.closeCalls('error')
-  const limit = isSandboxLimit(session.sandbox)
+  const limit = session.sandbox.limitHit()
   if (limit) return { reason: 'resource_limit', failed: true, detail: limitDetail(limit) }
   session.summary ||= detail
   return { reason, failed: true, detail: detail.slice(0, 1024) }

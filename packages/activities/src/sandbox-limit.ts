@@ -2,8 +2,6 @@ import type { Sandbox } from '@tutti/sandbox'
 
 type Limit = NonNullable<ReturnType<Sandbox['limitHit']>>
 
-export const isSandboxLimit = (sandbox: Sandbox): Limit | undefined => sandbox.limitHit()
-
 const words: Record<Limit, string> = {
   memory: 'memory',
   pids: 'processes',

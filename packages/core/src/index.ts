@@ -84,3 +84,4 @@ export {
   type CrashPoint,
   type CrashPointName,
 } from './crash-points.ts'
+export { hasDeceptive, visibleText } from './visible-text.ts'

@@ -1,7 +1,7 @@
-import { passedCheck, reasons, type Attempt, type CheckResult } from '@tutti/core'
+import { passedCheck, reasons, type Attempt, type CheckResult, visibleText } from '@tutti/core'
 import type { ConflictReport, MergeReport } from '@tutti/protocol'
 import { maxBodyLength } from './limits.ts'
-import { codeBlock, codeSpan, cutText, visible } from './safe-markdown.ts'
+import { codeBlock, codeSpan, cutText } from './safe-markdown.ts'
 
 export interface EnsembleDescription {
   readonly prompt: string
@@ -37,7 +37,7 @@ export function describeEnsemble(description: EnsembleDescription): {
 /** The first line of a prompt as a title: one line, no characters that deceive. */
 export function titleOf(prompt: string): string {
   const line = prompt.split(/\r?\n/).find((text) => text.trim() !== '') ?? ''
-  return cutText(visible(line.trim().replaceAll(/\s+/g, ' ')), promptTitleLength) || 'Changes by Tutti'
+  return cutText(visibleText(line.trim().replaceAll(/\s+/g, ' ')), promptTitleLength) || 'Changes by Tutti'
 }
 
 /** Forges refuse bodies above 65,536 characters: cut well before that, and say so. */
@@ -81,7 +81,7 @@ function describeAttempts({ attempts, included, report, strategy }: EnsembleDesc
 
 function whyNot({ bcId }: Attempt, report: MergeReport): string {
   const entry = report.left_out.find(({ bc_id: id }) => id === bcId)
-  return entry ? `left out. ${visible(entry.why)}` : 'the same as one in this change'
+  return entry ? `left out. ${visibleText(entry.why)}` : 'the same as one in this change'
 }
 
 function describeCheck(command: string, { exitCode, tail }: CheckResult): string {

@@ -1,10 +1,10 @@
-import { TuttiError, type Clock } from '@tutti/core'
+import { TuttiError, type Clock, visibleText } from '@tutti/core'
 import type { Mirrors } from '@tutti/git'
 import type { PullRequestCatalog, PullRequestRow } from '@tutti/store'
 import { cutBody } from './describe.ts'
 import { maxTitleLength } from './limits.ts'
 import type { Forge, PullRequest } from './port.ts'
-import { cutText, visible } from './safe-markdown.ts'
+import { cutText } from './safe-markdown.ts'
 
 export interface LocalForgeOptions {
   readonly catalog: PullRequestCatalog
@@ -89,7 +89,7 @@ export function createLocalForge(options: LocalForgeOptions): Forge {
 }
 
 const cutTitle = (title: string): string =>
-  cutText(visible(title.trim().replaceAll(/\s+/g, ' ')), maxTitleLength)
+  cutText(visibleText(title.trim().replaceAll(/\s+/g, ' ')), maxTitleLength)
 
 const toPullRequest = ({
   number,

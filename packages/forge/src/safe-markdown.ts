@@ -1,15 +1,9 @@
-/**
+import { visibleText } from '@tutti/core'
+
+/*
  * Text from outside (prompts, agents, file names) goes into Markdown only as code: there a forge reads no HTML, link, image,
  * mention or closing keyword. Deceptive characters become visible (SEC-11).
  */
-const deceptive = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
-
-export const visible = (text: string): string =>
-  text.replace(deceptive, (character) =>
-    character === '\n' || character === '\t'
-      ? character
-      : `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`,
-  )
 
 /** Cut between characters, with a sign that it was. */
 export function cutText(text: string, maxLength: number): string {
@@ -20,7 +14,7 @@ export function cutText(text: string, maxLength: number): string {
 
 /** One line of code. */
 export function codeSpan(text: string, maxLength = 300): string {
-  const line = cutText(visible(text.trim().replaceAll(/\s+/g, ' ')), maxLength)
+  const line = cutText(visibleText(text.trim().replaceAll(/\s+/g, ' ')), maxLength)
   if (line === '') return '(empty)'
   const ticks = '`'.repeat(longestRun(line) + 1)
   return `${ticks} ${line} ${ticks}`
@@ -28,7 +22,7 @@ export function codeSpan(text: string, maxLength = 300): string {
 
 /** A block of code. */
 export function codeBlock(text: string, maxLength = 4000): string {
-  const block = cutText(visible(text.replaceAll('\r\n', '\n')).replace(/\n+$/, ''), maxLength)
+  const block = cutText(visibleText(text.replaceAll('\r\n', '\n')).replace(/\n+$/, ''), maxLength)
   const fence = '`'.repeat(Math.max(3, longestRun(block) + 1))
   return `${fence}text\n${block}\n${fence}`
 }

@@ -1,4 +1,4 @@
-import { TuttiError } from '@tutti/core'
+import { TuttiError, visibleText } from '@tutti/core'
 import { importCommit, type ImportRequest } from './fast-import.ts'
 import { identityEnvironment } from './hardened.ts'
 import {
@@ -12,7 +12,6 @@ import {
 import type { Combined, CombineRequest, Conflict } from './port.ts'
 import type { GitRunner } from './run-git.ts'
 import { diffTrees, type TreeEntry } from './tree-diff.ts'
-import { visibleText } from './visible-text.ts'
 
 /**
  * Joins attempts into one commit with the base as its only parent; the rules stand in decision 0031. No ref is moved.

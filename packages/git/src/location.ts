@@ -1,9 +1,8 @@
 import { lookup } from 'node:dns/promises'
 import { isAbsolute, normalize } from 'node:path'
-import { TuttiError, throwIfCancelled, orCancelled } from '@tutti/core'
+import { TuttiError, throwIfCancelled, orCancelled, hasDeceptive } from '@tutti/core'
 import ipaddr from 'ipaddr.js'
 import type { Protocol } from './hardened.ts'
-import { hasDeceptive } from './visible-text.ts'
 
 /** Where a repository is, checked. `address` is what git gets and what names the mirror. */
 export interface Location {

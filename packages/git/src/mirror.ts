@@ -1,4 +1,4 @@
-import { TuttiError } from '@tutti/core'
+import { TuttiError, visibleText } from '@tutti/core'
 import { combineAttempts } from './combine.ts'
 import { importCommit } from './fast-import.ts'
 import { withLockRepair } from './lock-repair.ts'
@@ -8,7 +8,6 @@ import { pushCommit } from './push.ts'
 import { checkBranch, checkHash, checkOwnRef, checkRefName, isHash } from './ref-name.ts'
 import type { GitRunner } from './run-git.ts'
 import { sourceRefs } from './source.ts'
-import { visibleText } from './visible-text.ts'
 
 /** The operations on one mirror that is there. */
 export function createMirror(git: GitRunner, path: string, location: Location): Mirror {

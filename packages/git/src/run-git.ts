@@ -2,7 +2,7 @@ import { TuttiError, throwIfCancelled } from '@tutti/core'
 import { execa } from 'execa'
 import { simpleGit, type SimpleGit } from 'simple-git'
 import { hardenedConfig, hardenedEnvironment, type Protocol } from './hardened.ts'
-import { redact } from './visible-text.ts'
+import { redact } from './redact.ts'
 
 export interface GitRun {
   readonly gitDir?: string

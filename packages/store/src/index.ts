@@ -32,3 +32,4 @@ export type {
 } from './catalog/port.ts'
 export { createSqliteStore, type SqliteStore, type SqliteStoreOptions } from './sqlite/sqlite-store.ts'
 export { createCrashPoints } from './crash-points.ts'
+export { repositoryLocation } from './catalog/repository-location.ts'

@@ -20,11 +20,15 @@ export async function synthesize(
 ): Promise<Synthesis | undefined> {
   const profiles = profilesOf(input.timings.heartbeatMs)
   const { combine } = proxyActivities<Activities>({ ...profiles.git, summary: 'combine the attempts' })
+  const { verify } = proxyActivities<Activities>({
+    ...profiles.verify,
+    summary: 'check the combined tree in a fresh sandbox',
+  })
 
   const tryTogether = async (included: readonly AgentId[]): Promise<Synthesis | undefined> => {
     const combined = await combine({ ...scope, attempts: included })
     if (!input.hasCheck) return { ...combined, included }
-    const { exitCode } = await verifyOn(input)({
+    const { exitCode } = await verify({
       ...scope,
       commit: combined.commit,
       heartbeatMs: input.timings.heartbeatMs,
@@ -42,11 +46,4 @@ export async function synthesize(
     best = (await tryTogether([...best.included, addition])) ?? best
   }
   return best
-}
-
-function verifyOn(input: ParallelAgentsInput): Activities['verify'] {
-  return proxyActivities<Activities>({
-    ...profilesOf(input.timings.heartbeatMs).verify,
-    summary: 'check the combined tree in a fresh sandbox',
-  }).verify
 }

@@ -39,15 +39,3 @@ export async function resolveRepository(
   if (startingPoint) return { repository: startingPoint.url, ref: startingPoint.ref }
   throw new TuttiError('invalid_argument', `${field} must name a registered repository or a URL.`, { field })
 }
-
-/** Where the mirror of a repository comes from: the path behind a registered name, or the URL itself. */
-export async function repositoryLocation(
-  repositories: RepositoryCatalog,
-  owner: string,
-  repository: string,
-  signal: AbortSignal,
-): Promise<string> {
-  // Names have neither a colon nor a slash, every URL has one.
-  if (/[:/]/.test(repository)) return repository
-  return (await repositories.get(owner, repository, signal)).location
-}

@@ -1,6 +1,6 @@
+import { repositoryLocation } from '@tutti/store'
 import type { HandlerDeps } from './handler.ts'
 import { textPieces } from './follow-log.ts'
-import { repositoryLocation } from './resolve-repository.ts'
 
 /** More than a person reads; the mirror says so in the last line where it cuts. */
 const maxDiffBytes = 32 << 20

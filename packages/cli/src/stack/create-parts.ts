@@ -16,7 +16,7 @@ import { createFilesystemBlobStore, type BlobStore } from '@tutti/blob-store'
 import { noCrashPoints, parseCrashOrder, systemClock, TuttiError, type CrashPoint } from '@tutti/core'
 import { createLocalForge, type Forge } from '@tutti/forge'
 import { createMirrors, type Mirrors } from '@tutti/git'
-import { createCrashPoints, createSqliteStore, type SqliteStore } from '@tutti/store'
+import { createCrashPoints, createSqliteStore, repositoryLocation, type SqliteStore } from '@tutti/store'
 import { startWorker } from '@tutti/worker'
 import { Client, Connection } from '@temporalio/client'
 import { Registry } from 'prom-client'
@@ -80,10 +80,8 @@ async function openStores(dataDir: string, env: Env): Promise<Stores> {
     mirrors,
     clock: systemClock,
     urlBase: 'tutti://local',
-    locate: async (owner, repository, signal) =>
-      repository.includes(':')
-        ? repository
-        : (await catalog.repositories.get(owner, repository, signal)).location,
+    locate: (owner, repository, signal) =>
+      repositoryLocation(catalog.repositories, owner, repository, signal),
   })
   return {
     store,
