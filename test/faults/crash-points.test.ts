@@ -4,7 +4,7 @@ import { create } from '@bufbuild/protobuf'
 import { crashPoints, parseCrashOrder, type CrashPointName, type EnsembleId } from '@tutti/core'
 import { RepositorySourceSchema } from '@tutti/proto'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
 import { driveAgent } from '../cases/agent-driver.ts'
 import { connect } from '../cases/connect.ts'
 import { nothingLeft } from '../cases/nothing-left.ts'
@@ -39,23 +39,18 @@ const courses: readonly (readonly CrashPointName[])[] = [
 describe.skipIf(!temporalPath)('a process that dies at a durable step, right before and right after', () => {
   let stack: TuttiStack
   let repository: TestRepository
-  /** Ensembles so far. */
-  let made = 0
 
-  beforeAll(async () => {
+  beforeEach(async () => {
     stack = await createTuttiStack({
       temporalPath: temporalPath!,
       env: { TUTTI_MAX_SANDBOXES: '2', TUTTI_HEARTBEAT_TIMEOUT: '1s' },
     })
-  })
-  beforeEach(() => {
     repository = createTestRepository({ 'README.md': 'hello\n' })
   })
   afterEach(async () => {
-    await stack.kill()
+    await stack.remove()
     repository.remove()
   })
-  afterAll(() => stack.remove())
 
   /** A server that dies at the step, once; resolves when it is dead. It may be dead before it is ready. */
   const dieAt = async (order: string, meanwhile: () => Promise<void>) => {
@@ -118,7 +113,7 @@ describe.skipIf(!temporalPath)('a process that dies at a durable step, right bef
       await expectWholeLogs(ensemble)
       await nothingLeft(stack)
       const { ensembles } = await connect(stack).ensembles.listEnsembles({ pageSize: 1000 })
-      expect(ensembles).toHaveLength((made += 1))
+      expect(ensembles).toHaveLength(1)
     },
   )
 
@@ -148,6 +143,6 @@ describe.skipIf(!temporalPath)('a process that dies at a durable step, right bef
     expect(events.filter(({ type }) => type === 'user_message')).toHaveLength(1)
     expect(events.filter(({ type }) => type === 'turn_ended')).toMatchObject([{ reason: 'completed' }])
     const { composers } = await connect(stack).composers.listBackgroundComposers({ pageSize: 1000 })
-    expect(composers).toHaveLength(2 * made + 1)
+    expect(composers).toHaveLength(1)
   })
 })

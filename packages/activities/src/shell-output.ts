@@ -1,4 +1,3 @@
-import { createReadStream } from 'node:fs'
 import { open, rm, type FileHandle } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -26,7 +25,7 @@ interface Call {
   tailLength: number
   leftOut: number
   /** Everything that did not stay inline at the head is written here, after a copy of the head. */
-  spool?: { readonly path: string; readonly file: FileHandle }
+  spool?: FileHandle
   head: string[]
 }
 
@@ -36,11 +35,13 @@ export function createShellOutputCap(blobs: BlobStore): ShellOutputCap {
   const spool = async (call: Call, data: string) => {
     if (!call.spool) {
       const path = join(tmpdir(), `tutti-shell-${randomUUID()}`)
-      call.spool = { path, file: await open(path, 'wx', 0o600) }
-      await call.spool.file.write(call.head.join(''))
+      call.spool = await open(path, 'wx+', 0o600)
+      // Without a name it is gone with the process, however that ends.
+      await rm(path)
+      await call.spool.write(call.head.join(''))
       call.head = []
     }
-    await call.spool.file.write(data)
+    await call.spool.write(data)
   }
 
   const keepTail = (call: Call, part: { case: 'stdout' | 'stderr'; data: string }) => {
@@ -57,10 +58,10 @@ export function createShellOutputCap(blobs: BlobStore): ShellOutputCap {
     const call = calls.get(callId)
     calls.delete(callId)
     if (!call?.spool) return []
-    await call.spool.file.close()
+    const file = call.spool
     const blobId = await blobs
-      .put(createReadStream(call.spool.path), signal)
-      .finally(() => rm(call.spool!.path, { force: true }))
+      .put(file.createReadStream({ start: 0, autoClose: false }), signal)
+      .finally(() => file.close())
     const event = (shell: ShellOutput): ShellEvent => ({ type: 'shell_output_delta', callId, event: shell })
     return [
       ...(call.leftOut > 0 ? [event({ case: 'truncated', bytes: call.leftOut, blobId })] : []),
@@ -86,10 +87,7 @@ export function createShellOutputCap(blobs: BlobStore): ShellOutputCap {
     },
     end: finish,
     async close() {
-      for (const call of calls.values()) {
-        await call.spool?.file.close()
-        if (call.spool) await rm(call.spool.path, { force: true })
-      }
+      for (const call of calls.values()) await call.spool?.close()
       calls.clear()
     },
   }

@@ -17,4 +17,4 @@ export {
   type EgressProxyOptions,
 } from './egress/egress-proxy.ts'
 export { parseHostRules, type HostRules } from './egress/host-rules.ts'
-export { openEgress, type Egress } from './egress/open-egress.ts'
+export { openEgress, removeAbandonedEgress, type Egress } from './egress/open-egress.ts'

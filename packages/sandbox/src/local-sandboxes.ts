@@ -5,7 +5,7 @@ import { probeBubblewrap, refuseIsolation, type BubblewrapSupport } from './bubb
 import { removeEmptyGroups } from './remove-empty-groups.ts'
 import { endProcesses } from './end-processes.ts'
 import { guardMount, type MountGuard } from './guard-mount.ts'
-import { forgottenFolders } from './forgotten-folders.ts'
+import { forgottenFiles } from './forgotten-files.ts'
 import { killSandboxNow } from './kill-sandbox-now.ts'
 import { createLocalSandbox, type LocalSandbox } from './local-sandbox.ts'
 import { pickLimiter } from './pick-limiter.ts'
@@ -196,7 +196,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
     async reap(signal) {
       const dead = (await listStates(root)).filter((state) => !isMakerAlive(state)).map(refOf)
       for (const ref of dead) await provider.destroy(ref, signal)
-      for (const folder of await forgottenFolders(root)) await removeDisk(folder)
+      for (const path of await forgottenFiles(root)) await removeDisk(path)
       return dead
     },
 

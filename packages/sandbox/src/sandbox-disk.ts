@@ -4,7 +4,7 @@ import { mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { TuttiError } from '@tutti/core'
-import { processStat } from './processes.ts'
+import { passingName } from './passing-name.ts'
 
 const run = promisify(execFile)
 
@@ -97,7 +97,7 @@ function isMounted(path: string): boolean {
 /** Whether images can be mounted here, found by mounting one below `root`. */
 export async function canMountDisk(root: string): Promise<boolean> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0) return false
-  const folder = join(root, `probe-${process.pid}-${processStat(process.pid)?.start ?? 0}`)
+  const folder = join(root, passingName('probe'))
   try {
     await makeDisk(folder, { diskBytes: 4 << 20, files: 64 }, true)
     return true

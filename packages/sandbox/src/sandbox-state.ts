@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { passingName } from './passing-name.ts'
 import { bootId, isSameProcess } from './processes.ts'
 
 export interface ProcessName {
@@ -42,9 +43,9 @@ export const stateFile = (root: string, id: string): string => join(root, `${id}
 export const sandboxFolder = (root: string, id: string): string => join(root, id)
 
 export async function writeState(root: string, state: SandboxState): Promise<void> {
-  const path = stateFile(root, state.id)
-  await writeFile(`${path}.new`, JSON.stringify(state), { mode: 0o600 })
-  await rename(`${path}.new`, path)
+  const temporary = join(root, `${passingName('state')}-${state.id}`)
+  await writeFile(temporary, JSON.stringify(state), { mode: 0o600 })
+  await rename(temporary, stateFile(root, state.id))
 }
 
 export async function readState(root: string, id: string): Promise<SandboxState | undefined> {

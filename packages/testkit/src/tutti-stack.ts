@@ -1,6 +1,6 @@
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -59,7 +59,7 @@ export interface TuttiStack {
   serve(role: 'api' | 'worker', env?: Readonly<Record<string, string>>): Promise<RoleProcess>
   /** Living processes of its sandboxes, each as `PID WORDS`; empty when nothing is left. Linux only. */
   sandboxProcesses(): string[]
-  /** Mounts and folders of its sandboxes, of living and forgotten ones. */
+  /** Mounts and folders of its sandboxes, of living and forgotten ones, and all temporary files. */
   sandboxFiles(): string[]
   /** The living Temporal server of the data folder; undefined when there is none. */
   temporalPid(): number | undefined
@@ -87,8 +87,11 @@ export interface TuttiStackOptions {
 export async function createTuttiStack(options: TuttiStackOptions): Promise<TuttiStack> {
   const folder = await mkdtemp(join(tmpdir(), 'tutti-stack-'))
   const dataDir = join(folder, 'data')
+  const temporaries = join(folder, 'tmp')
+  await mkdir(temporaries)
   const base = {
     ...process.env,
+    TMPDIR: temporaries,
     PATH: markedPath(folder),
     TEMPORAL_CLI_PATH: options.temporalPath,
     TEMPORAL_ADDRESS: '',
@@ -165,7 +168,7 @@ export async function createTuttiStack(options: TuttiStackOptions): Promise<Tutt
       return started
     },
     sandboxProcesses: () => sandboxProcesses(folder),
-    sandboxFiles: () => sandboxFiles(dataDir),
+    sandboxFiles: () => [...sandboxFiles(dataDir), ...readdirSync(temporaries)],
     temporalPid: () => temporalPid(dataDir),
     async killEverything() {
       const ended = [...roles].map((role) => role.ended)

@@ -1,4 +1,5 @@
 import type { ActivityLog, Sessions } from '@tutti/activities'
+import { removeAbandonedEgress } from '@tutti/agent-server'
 import type { AgentId, Clock } from '@tutti/core'
 import type { LocalSandboxProvider } from '@tutti/sandbox'
 import type { Catalog } from '@tutti/store'
@@ -16,7 +17,7 @@ export interface ReaperDeps {
 const intervalMs = 30_000
 
 /**
- * Removes what nobody owns, outside every workflow (design §5): sandboxes whose process is dead, and slots of agents that are at
+ * Removes what nobody owns, outside every workflow (design §5): sandboxes and egress proxies whose process is dead, and slots of agents that are at
  * rest and have no sandbox here. The first sweep is done when this resolves.
  */
 export async function startReaper(deps: ReaperDeps): Promise<{ stop(): Promise<void> }> {
@@ -45,6 +46,7 @@ async function sweep(
     const ended = await sandboxes.reap(signal)
     if (ended.length > 0)
       log.info({ sandboxes: ended.map(({ key }) => key) }, 'ended sandboxes of a dead process')
+    await removeAbandonedEgress()
     for (const lease of await catalog.leases.list(host, signal)) {
       if (lease.kind !== 'agent' || sessions.find(lease.holder as AgentId)) continue
       const { state } = await catalog.agents.get(lease.owner, lease.holder as AgentId, signal)

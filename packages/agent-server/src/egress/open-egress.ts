@@ -1,6 +1,7 @@
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isAbandoned, passingName } from '@tutti/sandbox'
 import { createEgressProxy, type EgressProxyOptions } from './egress-proxy.ts'
 
 /** A running egress proxy in a folder of its own. */
@@ -11,9 +12,11 @@ export interface Egress {
   close(): Promise<void>
 }
 
+const kind = 'tutti-egress'
+
 /** Starts an egress proxy for one sandbox. The folder is made where paths are short: a socket's path has at most 107 bytes. */
 export async function openEgress(options: Omit<EgressProxyOptions, 'socketPath'>): Promise<Egress> {
-  const folder = await mkdtemp(join(tmpdir(), 'tutti-egress-'))
+  const folder = await mkdtemp(join(tmpdir(), `${passingName(kind)}-`))
   const remove = () => rm(folder, { recursive: true, force: true })
   try {
     const proxy = await createEgressProxy({ ...options, socketPath: join(folder, 'egress.sock') })
@@ -23,4 +26,10 @@ export async function openEgress(options: Omit<EgressProxyOptions, 'socketPath'>
     await remove()
     throw error
   }
+}
+
+/** Removes the folders of processes that died with a proxy open. For the reaper. */
+export async function removeAbandonedEgress(): Promise<void> {
+  const names = (await readdir(tmpdir())).filter((name) => isAbandoned(kind, name))
+  await Promise.all(names.map((name) => rm(join(tmpdir(), name), { recursive: true, force: true })))
 }

@@ -140,14 +140,18 @@ async function startApi(
 ): Promise<{ readonly address: string; readonly part: RunningApi }> {
   const wished = Number(config.values['server.port'])
   const asked = config.origins['server.port'].origin !== 'default'
-  const port = asked ? await requirePort(wished, host) : await freePort(wished, host)
-  const part = await parts.startApi(stores, {
-    ...context,
-    host,
-    port,
-    mode: kind === 'dev' ? 'embedded' : 'serve',
+  const start = async (port: number) => {
+    const mode = kind === 'dev' ? 'embedded' : 'serve'
+    const part = await parts.startApi(stores, { ...context, host, port, mode })
+    return { address: `http://${host}:${port}`, part }
+  }
+  if (asked) return start(await requirePort(wished, host))
+  const port = await freePort(wished, host)
+  return start(port).catch(async (error: unknown) => {
+    // Nobody asked for this one, and somebody was faster: any other will do.
+    if (TuttiError.from(error).detail['port'] !== port) throw error
+    return start(await freePort(0, host))
   })
-  return { address: `http://${host}:${port}`, part }
 }
 
 /** The Temporal server belongs to the data folder: the last process that leaves ends it, and nobody adopts one that ends. */

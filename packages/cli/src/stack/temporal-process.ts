@@ -139,9 +139,11 @@ async function launch(options: StartTemporal, port: number, uiPort: number): Pro
   child.unref()
   try {
     const deadline = systemClock.monotonic() + readyMs
+    // Another server may answer on the port that this one did not get, and it serves for a moment before it ends for its UI's.
     const isUp = async () =>
       (await isTemporalHealthy(temporalAddress(record), temporalNamespace)) &&
-      listensOn(record.pid, port) !== false
+      [port, uiPort].every((taken) => listensOn(record.pid, taken) !== false) &&
+      isSameProcess(record.pid, record.start)
     while (!(await isUp())) {
       if (failed) throw notUp(folder, failed)
       if (systemClock.monotonic() > deadline)
