@@ -202,11 +202,14 @@ describe('capture', () => {
     const { server, destroy } = await hydrated()
     await shell(
       server,
-      `git init -q nested; echo 1 > nested/file; echo 1 > submodule/file; rm -rf .git; echo 1 > left.txt; echo 1 > x.log; mkdir -p .GIT; echo 1 > .GIT/config`,
+      `git init -q nested; echo 1 > 'a\\b'; echo 1 > 'a\\.git'; echo 1 > nested/file; echo 1 > submodule/file; rm -rf .git; echo 1 > left.txt; echo 1 > x.log; mkdir -p .GIT; echo 1 > .GIT/config`,
     )
     const recorded = await capture(server)
-    expect(named(recorded)).toEqual(['+ left.txt 100644', '+ nested/file 100644'])
-    expect(recorded.skipped).toEqual([{ path: '.GIT', reason: 'unsafe_name' }])
+    expect(named(recorded)).toEqual(['+ a\\b 100644', '+ left.txt 100644', '+ nested/file 100644'])
+    expect(recorded.skipped.toSorted((a, b) => a.path.localeCompare(b.path))).toEqual([
+      { path: '.GIT', reason: 'unsafe_name' },
+      { path: 'a\\.git', reason: 'unsafe_name' },
+    ])
     await destroy()
   })
 

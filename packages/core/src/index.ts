@@ -84,4 +84,5 @@ export {
   type CrashPoint,
   type CrashPointName,
 } from './crash-points.ts'
+export { isGitName, pathProblem } from './path-problem.ts'
 export { hasDeceptive, visibleText } from './visible-text.ts'

@@ -41,6 +41,12 @@ const read = (combined: Combined, path: string) => userGit(mirror.path, 'show', 
 const names = (combined: Combined) =>
   userGit(mirror.path, 'ls-tree', '-r', '--name-only', combined.commit).split('\n')
 
+test('names with a backslash are names as any other', async () => {
+  const combined = await combine([put('dir\\a.ts', 'first\n')], [put('\\', 'second\n')])
+  expect(combined.conflicts).toEqual([])
+  expect([read(combined, 'dir\\a.ts'), read(combined, '\\')]).toEqual(['first', 'second'])
+})
+
 test('ENS-05 a conflicting line keeps the base and is listed with both versions; the rest is merged', async () => {
   const combined = await combine(
     [put('app.ts', withLine(10, 'first\n')), put('new1.ts', '1\n')],

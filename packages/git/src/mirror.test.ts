@@ -123,6 +123,7 @@ test('SEC-01 refuses paths that lead out or into .git, and changes that cannot b
     'x'.repeat(5000),
   ]
   bad.push('git~1/config', '.git . /x', '.g\u200cit/config', 'a\\.git\\config', '.git::$INDEX_ALLOCATION/x')
+  bad.push('n'.repeat(256))
   for (const path of bad) {
     const request = { parent: base, changes: [put(path, 'x')], ref, message: 'm', atMs }
     await expect(mirror.commit(request, never)).rejects.toMatchObject({ code: 'invalid_argument' })
@@ -138,6 +139,9 @@ test('SEC-01 refuses paths that lead out or into .git, and changes that cannot b
     })
   }
   expect(await mirror.readRef(ref, never)).toBeUndefined()
+  const changes = [put('a\\b', '1'), put('dir\\.gitignore', '2')]
+  const { commit } = await mirror.commit({ parent: base, changes, ref, message: 'm', atMs }, never)
+  expect(await mirror.readRef(ref, never)).toBe(commit)
 })
 
 test('refuses a content that is shorter or longer than it says, and moves nothing', async () => {

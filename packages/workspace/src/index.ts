@@ -1,6 +1,5 @@
 export type { CapturedChange, FileState } from './file-state.ts'
 export { pathBytes, pathKey } from './path-key.ts'
-export { pathProblem } from './path-problem.ts'
 export { manifestDigest } from './manifest-digest.ts'
 export { changePath, foldChanges } from './fold-changes.ts'
 export { scanTree, type ScanOptions, type ScannedFile, type ScannedTree } from './scan-tree.ts'

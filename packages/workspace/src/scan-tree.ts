@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, type BigIntStats } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
-import { isGitName } from './path-problem.ts'
+import { isGitName } from '@tutti/core'
 import { pathBytes } from './path-key.ts'
 import { statTuple, type StatTuple } from './stat-tuple.ts'
 
@@ -59,7 +59,7 @@ export async function scanTree(root: string, options: ScanOptions = {}): Promise
     for (const name of names) {
       const nameKey = name.toString('latin1')
       const key = folder === '' ? nameKey : `${folder}/${nameKey}`
-      if (isGitName(nameKey)) {
+      if (isGitName(name)) {
         if (nameKey !== '.git') unsafe.push(key)
         continue
       }

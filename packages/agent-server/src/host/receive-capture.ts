@@ -1,6 +1,6 @@
-import { isBlobId, TuttiError } from '@tutti/core'
+import { isBlobId, pathProblem, TuttiError } from '@tutti/core'
 import type { FileSkipReason } from '@tutti/protocol'
-import { pathProblem, type CapturedChange } from '@tutti/workspace'
+import type { CapturedChange } from '@tutti/workspace'
 import { contentOf } from '../content-of.ts'
 import type { OutgoingCall } from '../link/caller.ts'
 import type { CaptureSink, CaptureSummary } from '../port.ts'
@@ -56,5 +56,5 @@ async function receiveChange(
 
 function refuseUnsafe(path: Uint8Array): void {
   const problem = pathProblem(path)
-  if (problem) throw new TuttiError('data_loss', `The agent server reported an unsafe path (${problem}).`, {})
+  if (problem) throw new TuttiError('data_loss', `The agent server reported an unsafe path: ${problem}.`, {})
 }

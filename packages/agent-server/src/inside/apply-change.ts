@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { lstatSync, mkdirSync, renameSync, rmSync, rmdirSync, symlinkSync, unlinkSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { TuttiError } from '@tutti/core'
-import { changePath, pathBytes, pathKey, pathProblem, type CapturedChange } from '@tutti/workspace'
+import { TuttiError, pathProblem } from '@tutti/core'
+import { changePath, pathBytes, pathKey, type CapturedChange } from '@tutti/workspace'
 
 const slash = Buffer.from('/')
 const below = (root: string, path: Uint8Array) => Buffer.concat([Buffer.from(root), slash, path])
@@ -16,7 +16,7 @@ export async function applyChange(
   const path = changePath(change)
   const problem = pathProblem(path)
   if (problem) {
-    throw new TuttiError('invalid_argument', `A change names an unsafe path (${problem}).`, {
+    throw new TuttiError('invalid_argument', `A change names an unsafe path: ${problem}.`, {
       path: Buffer.from(path).toString(),
     })
   }

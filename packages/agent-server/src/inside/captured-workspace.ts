@@ -1,10 +1,9 @@
 import { dirname } from 'node:path'
-import { TuttiError } from '@tutti/core'
+import { pathProblem, TuttiError } from '@tutti/core'
 import type { FileSkipReason } from '@tutti/protocol'
 import {
   isRacy,
   pathBytes,
-  pathProblem,
   sameStat,
   scanTree,
   type CapturedChange,
