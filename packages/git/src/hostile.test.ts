@@ -291,6 +291,8 @@ describe('SEC-04 locations', () => {
   const refused =
     `http://example.com/a.git git://example.com/a file:///etc file:a ext::sh ext::touch%20x relative/path ./a ~/a
     https://localhost/a https://127.0.0.1/a https://2130706433/a https://0x7f.1/a https://0177.0.0.1/a https://[::1]/a https://[::ffff:127.0.0.1]/a
+    https://100.64.0.1/a https://168.63.129.16/a https://[64:ff9b::7f00:1]/a https://[64:ff9b:1::a00:1]/a https://[2002:7f00:1::]/a
+    https://[::7f00:1]/a https://[fd00:ec2::254]/a https://[fec0::1]/a https://[ff02::1]/a ssh://[64:ff9b:1::a00:1]/a
     https://169.254.169.254/latest https://10.0.0.1/a https://192.168.1.1:8080/a https://[fe80::1]/a https://user:pass@example.com/a
     https://example.com@127.0.0.1/a https://example.com/a?x=1 https://example.com https://metadata.google.internal/a https://0.0.0.0/a
     ssh://-oProxyCommand=x/a ssh://example.com/-x ssh://127.0.0.1/a ssh://2130706433/a ssh://[::1]/a ssh://a:b@example.com/x git@127.0.0.1:a

@@ -11,4 +11,5 @@ export type {
 export { createMirrors, type MirrorsOptions } from './mirrors.ts'
 export type { GitLogEntry } from './run-git.ts'
 export { parseLocation, type Location } from './location.ts'
+export { isPublicAddress } from './public-address.ts'
 export { checkBranch, checkRefName } from './ref-name.ts'

@@ -3,6 +3,7 @@ import { isAbsolute, normalize } from 'node:path'
 import { TuttiError, throwIfCancelled, orCancelled, hasDeceptive } from '@tutti/core'
 import ipaddr from 'ipaddr.js'
 import type { Protocol } from './hardened.ts'
+import { isPublicAddress } from './public-address.ts'
 
 /** Where a repository is, checked. `address` is what git gets and what names the mirror. */
 export interface Location {
@@ -75,10 +76,8 @@ function refuseHost(hostname: string): void {
   const host = hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
   if (host === 'localhost' || host.endsWith('.localhost') || host.endsWith('.internal'))
     refuse('its host is this machine')
-  if (ipaddr.isValid(host) && !isPublic(host)) refuse('its host is a private or reserved address')
+  if (ipaddr.isValid(host) && !isPublicAddress(host)) refuse('its host is a private or reserved address')
 }
-
-const isPublic = (address: string): boolean => ipaddr.process(address).range() === 'unicast'
 
 /**
  * Asks the name server once and pins git to the answer, so that a name cannot lead inside, not even by a second answer.
@@ -102,7 +101,7 @@ export async function pinHost(
       cause,
     )
   })
-  if (answers.some(({ address }) => !isPublic(address)))
+  if (answers.some(({ address }) => !isPublicAddress(address)))
     refuse('its host leads to a private or reserved address')
   if (protocol !== 'https') return []
   return [`http.curloptResolve=${host}:${port ?? 443}:${answers.map(({ address }) => address).join(',')}`]

@@ -5,8 +5,8 @@ import { createServer, request as httpRequest, type IncomingMessage, type Server
 import { connect, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { TuttiError } from '@tutti/core'
+import { isPublicAddress } from '@tutti/git'
 import { parseHostRules, plainName } from './host-rules.ts'
-import { isPublicAddress } from './public-address.ts'
 
 /** A connection that was refused, for the agent's log. */
 export interface DeniedEgress {
