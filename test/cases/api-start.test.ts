@@ -264,6 +264,7 @@ describe('an ensemble', () => {
       index: 0,
       agent: 'embedded',
       status: 'IDLE',
+      hadSandbox: true,
       reason: 'completed',
     } as const
     const events = [

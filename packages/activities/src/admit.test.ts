@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { CancelledFailure } from '@temporalio/common'
 import { MockActivityEnvironment } from '@temporalio/testing'
-import { agentId, noCrashPoints, systemClock, type AgentId } from '@tutti/core'
+import { agentId, ensembleId, noCrashPoints, systemClock, type AgentId, type EnsembleId } from '@tutti/core'
 import { decodeRunEvent } from '@tutti/protocol'
 import { createSqliteStore, type SqliteStore } from '@tutti/store'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -37,7 +37,7 @@ async function newAgent(status: 'RUNNING' | 'IDLE' = 'RUNNING'): Promise<AgentId
   return bcId
 }
 
-function admit(bcId: AgentId, slots = 1) {
+function admit(bcId: AgentId, slots = 1, of?: EnsembleId) {
   const environment = new MockActivityEnvironment()
   // Only what an admission uses.
   const deps = {
@@ -58,6 +58,7 @@ function admit(bcId: AgentId, slots = 1) {
     configBlobId: `sha256_${'0'.repeat(64)}`,
     incarnation: 1,
     heartbeatMs: 3000,
+    ...(of && { ensembleId: of }),
   } as const
   return { environment, answer: environment.run(createAdmit(deps), input) }
 }
@@ -82,6 +83,30 @@ test('slots are given in order of arrival, the place is in the log, and a repeat
   await store.catalog.leases.release(host, second, never)
   await last.answer
   expect((await store.catalog.leases.list(host, never)).map((lease) => lease.holder)).toEqual([third])
+})
+
+test('the ensemble sees a child wait, and that the wait is over; of no wait it hears nothing', async () => {
+  const [first, second, ensemble] = [
+    await newAgent(),
+    await newAgent(),
+    ensembleId(Date.now(), randomBytes(10)),
+  ]
+  await store.eventLog.create(ensemble, 'local', never)
+  const seen = async () =>
+    (await store.eventLog.read(ensemble, 0, {}, never)).records
+      .map(decodeRunEvent)
+      .map((event) => event.type === 'child' && [event.child.bcId, event.child.queuePosition])
+  await admit(first, 1, ensemble).answer
+  expect(await seen()).toEqual([])
+  const waiting = admit(second, 1, ensemble)
+  await vi.waitFor(async () => expect(await seen()).toEqual([[second, 1]]))
+  await store.catalog.leases.release(host, first, never)
+  await waiting.answer
+  expect(await seen()).toEqual([
+    [second, 1],
+    [second, undefined],
+  ])
+  expect(await positions(second)).toEqual([1])
 })
 
 test('an admission that is cancelled gives its place back and ends as cancelled', async () => {

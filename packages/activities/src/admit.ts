@@ -24,8 +24,8 @@ export function createAdmit(deps: ActivityDeps): Activities['admit'] {
             const { position } = await crashPoint('admit.lease', () =>
               catalog.leases.acquire({ ...request, now: clock.now() }, signal),
             )
-            if (position === 0) return { hostQueue }
             if (position !== shown) await show(deps, input, position, signal)
+            if (position === 0) return { hostQueue }
             shown = position
             phase(`waiting, position ${position}`)
             if (position === 1) await askIdleHolders(deps, signal)
@@ -39,7 +39,10 @@ export function createAdmit(deps: ActivityDeps): Activities['admit'] {
     )
 }
 
-/** The position goes to the agent's log and to its ensemble's, so that both streams show it. */
+/**
+ * The position goes to the agent's log and to its ensemble's, so that both streams show it. 0, the end of a wait, goes to the ensemble's
+ * alone: the agent's own has the sandbox that is made next.
+ */
 async function show(
   deps: ActivityDeps,
   input: {
@@ -52,13 +55,15 @@ async function show(
   signal: AbortSignal,
 ): Promise<void> {
   const { bcId, incarnation, ensembleId } = input
-  await append(
-    deps,
-    bcId,
-    `queue/${deps.host}`,
-    { type: 'sandbox', incarnation, state: 'waiting', position },
-    signal,
-  )
+  if (position > 0) {
+    await append(
+      deps,
+      bcId,
+      `queue/${deps.host}`,
+      { type: 'sandbox', incarnation, state: 'waiting', position },
+      signal,
+    )
+  }
   if (!ensembleId || (await deps.eventLog.head(ensembleId, signal)).closed) return
   const row = await deps.catalog.agents.get(input.owner, bcId, signal)
   const child = {
@@ -66,7 +71,8 @@ async function show(
     index: row.childIndex ?? 0,
     agent: row.agentSpec,
     status: row.state.status,
-    queuePosition: position,
+    hadSandbox: row.hadSandbox,
+    ...(position > 0 && { queuePosition: position }),
   }
   await append(deps, ensembleId, `queue/${deps.host}/${bcId}`, { type: 'child', child }, signal)
 }

@@ -81,7 +81,7 @@ test('a repeated recording changes nothing: each event once, in the log of the a
   expect((await logOf(bcId)).map((event) => event.type)).toEqual(['session_start', 'user_message', 'status'])
   expect((await logOf(bcId))[1]).toMatchObject({ turnId: 'turn-1', text: 'fix it' })
   expect(await logOf(ensemble)).toMatchObject([
-    { type: 'child', child: { bcId, index: 0, status: 'RUNNING' } },
+    { type: 'child', child: { bcId, index: 0, status: 'RUNNING', hadSandbox: false } },
   ])
   expect(await store.catalog.agents.get(owner, bcId, never)).toMatchObject({
     state: running,

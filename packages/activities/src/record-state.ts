@@ -108,6 +108,7 @@ export function childView(row: AgentRow): ChildView {
     index: row.childIndex ?? 0,
     agent: row.agentSpec,
     status: row.state.status,
+    hadSandbox: row.hadSandbox,
     ...(row.state.reason && { reason: row.state.reason }),
     ...(row.commit && { commit: row.commit, filesChanged: row.filesChanged }),
   }

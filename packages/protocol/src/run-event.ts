@@ -157,7 +157,10 @@ export interface ChildView {
   index: number
   agent: string
   status: AgentStatus
+  /** The child has had a sandbox: before it, clients of the seeds see CREATING (design §4). */
+  hadSandbox: boolean
   reason?: Reason
+  /** Place among the agents that wait for a sandbox, from 1; absent when it does not wait. */
   queuePosition?: number
   commit?: string
   filesChanged?: number

@@ -45,7 +45,8 @@ export async function runChildren(deps: ChildrenDeps): Promise<ChildEnd[]> {
         deps.onState(child, describeEnd(handle))
         ends.push(Promise.resolve(handle))
       } else {
-        deps.onState(child, 'running')
+        // Whether it waits for a slot or works is in its own details.
+        deps.onState(child, 'started')
         ends.push(settle(child, handle, deps))
       }
     }

@@ -98,7 +98,7 @@ function foldChild(next: ParallelAgentWorkflowStatusUpdate, view: ChildView, at:
   const child = known ?? create(ParallelAgentWorkflowChildSchema, { bcId: view.bcId })
   if (!known) next.children.push(child)
   child.agent = view.agent || child.agent
-  child.status = composerStatusToWire(composerStatus(view.status, view.queuePosition === undefined))
+  child.status = composerStatusToWire(composerStatus(view.status, view.hadSandbox))
   child.workflowStatus = workflowStatusToWire(view.status)
   child.reason = view.reason ?? ''
   if (view.queuePosition === undefined) delete child.queuePosition

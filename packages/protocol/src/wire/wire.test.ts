@@ -8,7 +8,7 @@ import { blobIdFromBytes, blobIdToBytes } from './blob-bytes.ts'
 import { foldEnsembleStatus, hasEnded, initialEnsembleStatus } from './ensemble-status.ts'
 import { fromInteractionUpdate, toInteractionUpdate } from './interaction-update.ts'
 import { fromJsonRpc, toJsonRpc } from './json-rpc.ts'
-import { sourceFromWire, sourceToWire } from './statuses.ts'
+import { composerStatusFromWire, sourceFromWire, sourceToWire } from './statuses.ts'
 
 const bcId = 'bc-01890a5d-ac96-774b-bcce-b302099a8057' as const
 const text = fc.string({ unit: 'binary' })
@@ -163,6 +163,7 @@ describe('ensemble status', () => {
       index: 0,
       agent: 'embedded',
       status: 'IDLE',
+      hadSandbox: true,
       reason: 'completed',
       commit: 'abc',
     } as const
@@ -189,6 +190,23 @@ describe('ensemble status', () => {
       'COMPLETED',
     ])
     expect(status.message).toBe('The work is done.')
+  })
+
+  it('calls a child CREATING until it has had a sandbox, and shows its place while it waits for one', () => {
+    const shown = (more: { hadSandbox: boolean; queuePosition?: number }) => {
+      const child = { bcId, index: 0, agent: 'embedded', status: 'RUNNING', ...more } as const
+      status = foldEnsembleStatus(status, { type: 'child', child }, 1)
+      const [{ status: composer, queuePosition } = expect.fail()] = status.children
+      return [composerStatusFromWire(composer), queuePosition]
+    }
+    let status = initialEnsembleStatus('en-01890a5d-ac96-774b-bcce-b302099a8057', [])
+    expect(shown({ hadSandbox: false })).toEqual(['CREATING', undefined])
+    expect(shown({ hadSandbox: false, queuePosition: 2 })).toEqual(['CREATING', 2])
+    expect(shown({ hadSandbox: false })).toEqual(['CREATING', undefined])
+    expect(shown({ hadSandbox: true })).toEqual(['RUNNING', undefined])
+    // Its sandbox was lost and the host is full.
+    expect(shown({ hadSandbox: true, queuePosition: 1 })).toEqual(['RUNNING', 1])
+    expect(shown({ hadSandbox: true })).toEqual(['RUNNING', undefined])
   })
 })
 
