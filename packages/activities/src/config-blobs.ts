@@ -6,6 +6,7 @@ import {
   type EnsembleConfig,
 } from '@tutti/core'
 import type { BlobStore } from '@tutti/blob-store'
+import { LRUCache } from 'lru-cache'
 
 /** Reads the JSON blobs that workflows name; blobs never change, so the small ones are kept. */
 export interface ConfigBlobs {
@@ -18,16 +19,13 @@ export interface ConfigBlobs {
 const kept = 256
 
 export function createConfigBlobs(blobs: BlobStore): ConfigBlobs {
-  const cache = new Map<BlobId, unknown>()
+  const cache = new LRUCache<BlobId, object>({ max: kept })
   const text = async (id: BlobId, signal: AbortSignal) =>
     new TextDecoder().decode(await blobs.get(id, signal))
 
-  const json = async <T>(id: BlobId, signal: AbortSignal): Promise<T> => {
-    if (!cache.has(id)) {
-      if (cache.size >= kept) cache.delete(cache.keys().next().value!)
-      cache.set(id, JSON.parse(await text(id, signal)))
-    }
-    const value = cache.get(id) as T & { readonly version?: number }
+  const json = async <T extends object>(id: BlobId, signal: AbortSignal): Promise<T> => {
+    const value = (cache.get(id) ?? JSON.parse(await text(id, signal))) as T & { readonly version?: number }
+    cache.set(id, value)
     if (value.version !== undefined && value.version !== 1) {
       throw new TuttiError('failed_precondition', `Blob ${id} has a newer format. Update Tutti.`, { id })
     }

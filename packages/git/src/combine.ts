@@ -1,5 +1,5 @@
 import { TuttiError, visibleText } from '@tutti/core'
-import { importCommit, type ImportRequest } from './fast-import.ts'
+import { foldersOf, importCommit, type ImportRequest, type MadeCommit } from './fast-import.ts'
 import { identityEnvironment } from './hardened.ts'
 import {
   createBlobs,
@@ -11,13 +11,14 @@ import {
 } from './path-merge.ts'
 import type { Combined, CombineRequest, Conflict } from './port.ts'
 import type { GitRunner } from './run-git.ts'
-import { diffTrees, type TreeEntry } from './tree-diff.ts'
+import { diffTrees, type TreeDifference, type TreeEntry } from './tree-diff.ts'
 
 /**
  * Joins attempts into one commit with the base as its only parent; the rules stand in decision 0031. No ref is moved.
  *
- * First the attempts are folded with `git merge-tree`, which follows renames. If that is clean, it is the result. If not, all
- * of them are merged path by path against the base, where each conflicting place keeps the base and is listed.
+ * Attempts that touch no path together are simply all applied. Else they are folded with `git merge-tree`, which follows renames; if
+ * that is clean, it is the result. If not, all of them are merged path by path against the base, where each conflicting place keeps
+ * the base and is listed.
  */
 export async function combineAttempts(
   git: GitRunner,
@@ -31,20 +32,38 @@ export async function combineAttempts(
   const trees = await Promise.all(request.attempts.map(({ commit }) => treeOf(commit)))
   const distinct = [...new Set(trees)].filter((tree) => tree !== baseTree)
   if (distinct.length === 0) return { commit: request.base, tree: baseTree, conflicts: [] }
+  const differences = await diffTrees(git, gitDir, baseTree, distinct, signal)
+  const apart = joinApart(differences)
+  if (apart) return { ...(await commitChanges(context, apart)), conflicts: [] }
   const folded = await foldTrees(context, distinct)
   if (folded === baseTree) return { commit: request.base, tree: baseTree, conflicts: [] }
   if (folded !== undefined) {
     return { commit: await commitTree(context, folded, context.message), tree: folded, conflicts: [] }
   }
-  const { changes, conflicts } = await mergePaths(context)
-  const commit = await importCommit(
-    git,
-    gitDir,
-    { parent: request.base, changes, message: context.message, atMs: request.atMs },
-    signal,
+  const { changes, conflicts } = await mergePaths(
+    context,
+    trees.map((tree) => differences[distinct.indexOf(tree)] ?? []),
   )
-  const tree = await treeOf(commit)
-  return { commit: tree === baseTree ? request.base : commit, tree, conflicts }
+  const made = await commitChanges(context, changes)
+  return { ...made, ...(made.tree === baseTree && { commit: request.base }), conflicts }
+}
+
+const commitChanges = (
+  { git, gitDir, request, message, signal }: Context,
+  changes: ImportRequest['changes'],
+): Promise<MadeCommit> =>
+  importCommit(git, gitDir, { parent: request.base, changes, message, atMs: request.atMs }, signal)
+
+/** All changes together; undefined when two of them meet at one path, or one needs a folder where another has a file. */
+function joinApart(
+  differences: readonly (readonly TreeDifference[])[],
+): ImportRequest['changes'] | undefined {
+  const all = differences.flat()
+  const paths = new Set(all.map(({ path }) => path.toString('latin1')))
+  if (paths.size < all.length) return undefined
+  const present = new Set(all.flatMap(({ path, after }) => (after ? [path.toString('latin1')] : [])))
+  for (const path of present) if (foldersOf(path).some((folder) => present.has(folder))) return undefined
+  return all.map(({ path, after }) => (after ? { path, ...after } : { path, deleted: true }))
 }
 
 interface Context {
@@ -109,8 +128,9 @@ interface TouchedPath {
 
 async function mergePaths(
   context: Context,
+  differences: readonly (readonly TreeDifference[])[],
 ): Promise<{ readonly changes: ImportRequest['changes']; readonly conflicts: readonly Conflict[] }> {
-  const touched = await collectTouched(context)
+  const touched = collectTouched(context, differences)
   const blobs = createBlobs(context.git, context.gitDir, context.signal)
   const merged = new Map<string, PathMerge>()
   const keys = [...touched.keys()].toSorted()
@@ -125,10 +145,14 @@ async function mergePaths(
   return { changes: results, conflicts: [...merged.values()].flatMap(({ conflicts }) => conflicts) }
 }
 
-async function collectTouched({ git, gitDir, signal, request }: Context): Promise<Map<string, TouchedPath>> {
+/** @param differences of each attempt, in their order */
+function collectTouched(
+  { request }: Context,
+  differences: readonly (readonly TreeDifference[])[],
+): Map<string, TouchedPath> {
   const touched = new Map<string, TouchedPath>()
-  for (const { bcId, commit } of request.attempts) {
-    for (const { path, before, after } of await diffTrees(git, gitDir, request.base, commit, signal)) {
+  for (const [index, { bcId }] of request.attempts.entries()) {
+    for (const { path, before, after } of differences[index]!) {
       const key = path.toString('latin1')
       const known = touched.get(key) ?? { path, base: before, versions: [] }
       known.versions.push({ bcId, entry: after })
@@ -148,10 +172,7 @@ function findCollisions(merged: ReadonlyMap<string, PathMerge>): readonly string
   const collisions = new Set<string>()
   for (const key of merged.keys()) {
     if (!isThere(key)) continue
-    for (let slash = key.indexOf('/'); slash !== -1; slash = key.indexOf('/', slash + 1)) {
-      const folder = key.slice(0, slash)
-      if (isThere(folder)) collisions.add(folder)
-    }
+    for (const folder of foldersOf(key)) if (isThere(folder)) collisions.add(folder)
   }
   return [...collisions].toSorted()
 }

@@ -21,11 +21,19 @@ export interface ImportRequest {
   readonly changes: readonly (TreeChange | KnownObject)[]
   readonly message: string
   readonly atMs: number
+  /** One of our own, moved to the commit in the same step; without it no ref is moved. */
+  readonly ref?: string
+}
+
+/** A commit that is in the mirror now. */
+export interface MadeCommit {
+  readonly commit: string
+  readonly tree: string
 }
 
 /**
- * Builds one commit with `git fast-import`: no work tree, no index, no filter, any byte in a name. No ref is moved; the same
- * request gives the same commit.
+ * Builds one commit with `git fast-import`: no work tree, no index, no filter, any byte in a name. The same request gives the
+ * same commit.
  *
  * @throws TuttiError `invalid_argument` for an unsafe path or two changes that cannot both be; `data_loss` when a content is
  *   not as long as it said.
@@ -35,7 +43,7 @@ export async function importCommit(
   gitDir: string,
   request: ImportRequest,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<MadeCommit> {
   checkChanges(request.changes)
   return await withLockRepair(gitDir, signal, () => runImport(git, gitDir, request, signal))
 }
@@ -45,19 +53,17 @@ async function runImport(
   gitDir: string,
   request: ImportRequest,
   signal: AbortSignal,
-): Promise<string> {
-  // fast-import knows no commit without a ref; this one is taken back before it is ever written.
-  const ref = `refs/tutti/import/${randomUUID()}`
+): Promise<MadeCommit> {
   const broken: { error?: TuttiError } = {}
   try {
-    const output = await git.run(['fast-import', '--quiet', '--done', '--date-format=raw'], {
+    const output = await git.run(['fast-import', '--quiet', '--force', '--done', '--date-format=raw'], {
       gitDir,
       signal,
-      input: script(request, ref, broken),
+      input: script(request, broken),
       timeoutMs: transferTimeoutMs,
     })
-    const commit = output.stdout.toString('latin1').trim()
-    if (output.exitCode === 0 && broken.error === undefined && commit !== '') return commit
+    const [, commit, tree] = answered.exec(output.stdout.toString('latin1')) ?? []
+    if (output.exitCode === 0 && broken.error === undefined && commit && tree) return { commit, tree }
     const cause = new Error(output.stderr)
     throw (
       broken.error ?? new TuttiError('internal', 'git fast-import failed; the log has its output.', {}, cause)
@@ -67,6 +73,9 @@ async function runImport(
     throw error
   }
 }
+
+/** What `get-mark` and `ls` say of the commit and of its root. */
+const answered = /^([0-9a-f]+)\n040000 tree ([0-9a-f]+)\t\n$/
 
 /** fast-import leaves one when its input ends early; it would lie there for ever. */
 async function removeCrashReports(gitDir: string): Promise<void> {
@@ -79,14 +88,17 @@ async function removeCrashReports(gitDir: string): Promise<void> {
 const transferTimeoutMs = 30 * 60_000
 
 async function* script(
-  { parent, changes, message, atMs }: ImportRequest,
-  ref: string,
+  { parent, changes, message, atMs, ref }: ImportRequest,
   broken: { error?: TuttiError },
 ): AsyncGenerator<Uint8Array> {
+  // fast-import knows no commit without a ref; this one is taken back before it is ever written.
+  const passing = `refs/tutti/import/${randomUUID()}`
   try {
     const text = Buffer.from(message.replaceAll('\0', ''))
     const who = `${identity.name} <${identity.email}> ${gitDate(atMs)}`
-    yield Buffer.from(`commit ${ref}\nmark :1\nauthor ${who}\ncommitter ${who}\ndata ${text.length}\n`)
+    yield Buffer.from(
+      `commit ${ref ?? passing}\nmark :1\nauthor ${who}\ncommitter ${who}\ndata ${text.length}\n`,
+    )
     yield text
     yield Buffer.from(`\nfrom ${parent}\n`)
     // Deletes first: a folder in the place of a file must find it gone.
@@ -103,7 +115,8 @@ async function* script(
         yield newline
       }
     }
-    yield Buffer.from(`get-mark :1\nreset ${ref}\nfrom ${'0'.repeat(parent.length)}\n\ndone\n`)
+    const back = ref ? '' : `reset ${passing}\nfrom ${'0'.repeat(parent.length)}\n\n`
+    yield Buffer.from(`get-mark :1\nls :1 ""\n${back}done\n`)
   } catch (error) {
     // Without `done` git discards everything; the reason is ours to tell.
     broken.error = TuttiError.from(error)
@@ -143,11 +156,16 @@ function checkChanges(changes: ImportRequest['changes']): void {
     if (!('deleted' in change)) present.add(key)
   }
   for (const key of present) {
-    for (let slash = key.indexOf('/'); slash !== -1; slash = key.indexOf('/', slash + 1)) {
-      const folder = key.slice(0, slash)
+    for (const folder of foldersOf(key)) {
       if (present.has(folder)) refuse(Buffer.from(folder, 'latin1'), 'is a file and a folder at once')
     }
   }
+}
+
+/** Every folder that a path lies in, outermost first. */
+export function foldersOf(path: string): readonly string[] {
+  const parts = path.split('/').slice(0, -1)
+  return parts.map((_, index) => parts.slice(0, index + 1).join('/'))
 }
 
 function refuse(path: Uint8Array, why: string): never {

@@ -9,8 +9,14 @@ import { checkBranch, checkHash, checkOwnRef, checkRefName, isHash } from './ref
 import type { GitRunner } from './run-git.ts'
 import { sourceRefs } from './source.ts'
 
+/** Trees of commits that this mirror has had: what a hash names never changes, and asking git costs a process each time. */
+export interface KnownTrees {
+  get(commit: string): string | undefined
+  set(commit: string, tree: string): void
+}
+
 /** The operations on one mirror that is there. */
-export function createMirror(git: GitRunner, path: string, location: Location): Mirror {
+export function createMirror(git: GitRunner, path: string, location: Location, trees: KnownTrees): Mirror {
   /** Full hash of what a revision names, or undefined; `revision` is built from checked parts only. */
   const lookUp = async (revision: string, signal: AbortSignal): Promise<string | undefined> => {
     const answer = await git
@@ -57,9 +63,12 @@ export function createMirror(git: GitRunner, path: string, location: Location): 
     },
 
     async treeOf(commit, signal) {
-      const tree = await lookUp(`${checkHash(commit, 'commit')}^{tree}`, signal)
+      const known = trees.get(checkHash(commit, 'commit'))
+      if (known) return known
+      const tree = await lookUp(`${commit}^{tree}`, signal)
       if (tree === undefined)
         throw new TuttiError('not_found', `The mirror has no commit ${commit}.`, { commit })
+      trees.set(commit, tree)
       return tree
     },
 
@@ -109,11 +118,15 @@ export function createMirror(git: GitRunner, path: string, location: Location): 
       const ref = checkOwnRef(request.ref)
       const parent = checkHash(request.parent, 'parent')
       const parentTree = await mirror.treeOf(parent, signal)
-      const made = request.changes.length === 0 ? parent : await importCommit(git, path, request, signal)
-      const tree = made === parent ? parentTree : await mirror.treeOf(made, signal)
-      const commit = tree === parentTree ? parent : made
-      await mirror.updateRef(ref, commit, signal)
-      return { commit, tree }
+      const made =
+        request.changes.length > 0
+          ? await importCommit(git, path, { ...request, ref }, signal)
+          : { commit: parent, tree: parentTree }
+      trees.set(made.commit, made.tree)
+      const commit = made.tree === parentTree ? parent : made.commit
+      // What changes nothing is no commit of its own.
+      if (commit === parent) await mirror.updateRef(ref, commit, signal)
+      return { commit, tree: made.tree }
     },
 
     async combine(request, signal) {
@@ -127,6 +140,7 @@ export function createMirror(git: GitRunner, path: string, location: Location): 
         (commit) => mirror.treeOf(commit, signal),
         signal,
       )
+      trees.set(combined.commit, combined.tree)
       await mirror.updateRef(ref, combined.commit, signal)
       return combined
     },

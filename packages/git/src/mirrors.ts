@@ -2,10 +2,11 @@ import { createHash } from 'node:crypto'
 import { access, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { TuttiError, throwIfCancelled, orCancelled } from '@tutti/core'
+import { LRUCache } from 'lru-cache'
 import { identityEnvironment } from './hardened.ts'
 import { withLockRepair } from './lock-repair.ts'
 import { parseLocation, type Location } from './location.ts'
-import { createMirror } from './mirror.ts'
+import { createMirror, type KnownTrees } from './mirror.ts'
 import type { Mirror, Mirrors } from './port.ts'
 import { withProcessLock } from './process-lock.ts'
 import { createGitRunner, type GitLogEntry, type GitRunner } from './run-git.ts'
@@ -19,6 +20,8 @@ export interface MirrorsOptions {
   readonly log?: (entry: GitLogEntry) => void
 }
 
+const [keptMirrors, keptTrees] = [100, 10_000]
+
 /**
  * Bare mirrors below `root`, one per location, named by the hash of the location. Making and refreshing one is locked across
  * processes; everything else works on different refs and needs no lock.
@@ -28,6 +31,13 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
   const home = join(root, '.home')
   const git = createGitRunner({ gitPath, home, ...(log ? { log } : {}) })
   const waiting = new Map<string, Promise<Mirror>>()
+
+  const known = new LRUCache<string, KnownTrees>({ max: keptMirrors })
+  const treesOf = (path: string): KnownTrees => {
+    const trees = known.get(path) ?? new LRUCache<string, string>({ max: keptTrees })
+    known.set(path, trees)
+    return trees
+  }
 
   const pathOf = ({ address }: Location) =>
     join(root, `${createHash('sha256').update(address).digest('hex').slice(0, 32)}.git`)
@@ -45,7 +55,7 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
           fetchSource(git, path, location, head.commit !== undefined, signal),
         )
       }
-      return createMirror(git, path, location)
+      return createMirror(git, path, location, treesOf(path))
     })
   }
 
@@ -75,7 +85,7 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
       const location = parseLocation(text)
       throwIfCancelled(signal)
       const path = pathOf(location)
-      if (await exists(path)) return createMirror(git, path, location)
+      if (await exists(path)) return createMirror(git, path, location, treesOf(path))
       throw new TuttiError('not_found', 'There is no mirror of this repository yet; open it first.', {
         location: location.address,
       })

@@ -12,31 +12,32 @@ export interface TreeEntry {
   readonly oid: string
 }
 
-/** All paths that differ, as raw bytes, renames not followed. */
+/** All paths in which each of `trees` differs from the first, as raw bytes, renames not followed; one list for each, by one git. */
 export async function diffTrees(
   git: GitRunner,
   gitDir: string,
   from: string,
-  to: string,
+  trees: readonly string[],
   signal: AbortSignal,
-): Promise<readonly TreeDifference[]> {
+): Promise<readonly (readonly TreeDifference[])[]> {
   const output = await git.bytes(
-    ['diff-tree', '-r', '-z', '--raw', '--no-abbrev', '--no-renames', '--end-of-options', from, to, '--'],
-    { gitDir, signal },
+    ['diff-tree', '--stdin', '-r', '-z', '--raw', '--no-abbrev', '--no-renames'],
+    { gitDir, signal, input: Buffer.from(trees.map((tree) => `${from} ${tree}\n`).join('')) },
   )
+  const all: TreeDifference[][] = []
   const fields = splitZero(output)
-  const differences: TreeDifference[] = []
   for (let index = 0; index + 1 < fields.length; index += 2) {
-    const [oldMode = '', newMode = '', oldOid = '', newOid = ''] = fields[index]!.toString('latin1')
-      .slice(1)
-      .split(' ')
-    differences.push({
+    // In front of its first difference stands a line for each pair, also for those before it that are equal.
+    const lines = fields[index]!.toString('latin1').split('\n')
+    for (const _ of lines.slice(1)) all.push([])
+    const [oldMode = '', newMode = '', oldOid = '', newOid = ''] = lines.at(-1)!.slice(1).split(' ')
+    all.at(-1)!.push({
       path: fields[index + 1]!,
       ...(oldMode === absent ? {} : { before: { mode: oldMode, oid: oldOid } }),
       ...(newMode === absent ? {} : { after: { mode: newMode, oid: newOid } }),
     })
   }
-  return differences
+  return trees.map((_, index) => all[index] ?? [])
 }
 
 const absent = '000000'
