@@ -54,6 +54,10 @@ export const initial: Migration = {
       .addColumn('pr_url', 'text')
       .addColumn('log_sequence', 'bigint', (column) => column.notNull())
       .addColumn('state_blob_id', 'text')
+      .addColumn('state_offset_key', 'text')
+      .addColumn('state_saved_at', 'bigint')
+      .addColumn('state_status', 'text')
+      .addColumn('state_version', 'integer')
       .addColumn('open_question', 'text'),
     schema.createIndex('agents_by_owner').on('agents').columns(['owner', 'bc_id']),
     schema.createIndex('agents_by_ensemble').on('agents').columns(['ensemble_id', 'child_index']),

@@ -1,6 +1,5 @@
 import { initial } from './0001-initial.ts'
-import { savedState } from './0002-saved-state.ts'
 import type { Migration } from './migration.ts'
 
 /** All migrations, oldest first; the format of the store is that of the last one. */
-export const migrations: readonly Migration[] = [initial, savedState]
+export const migrations: readonly Migration[] = [initial]
