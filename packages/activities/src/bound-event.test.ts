@@ -17,13 +17,24 @@ test('long texts become deltas that join to the same text, none of them half a c
         const parts = events.map((event) => (event.type === 'text_delta' ? event.text : ''))
         expect(parts.join('')).toBe(text)
         for (const part of parts) {
-          expect(part.length).toBeLessThanOrEqual(limits.coalesceBytes)
+          expect(Buffer.byteLength(part)).toBeLessThanOrEqual(limits.coalesceBytes)
           expect(part.isWellFormed()).toBe(true)
         }
       },
     ),
     { numRuns: 50 },
   )
+})
+
+test.for(['a', 'é', '€', '😀'])('a text of %s is cut at 16 KiB of UTF-8, not before', async (unit) => {
+  const most = unit.repeat(Math.floor(limits.coalesceBytes / Buffer.byteLength(unit)))
+  const parts = async (text: string) =>
+    (await boundEvent({ type: 'thinking_delta', text }, createMemoryBlobStore(), never)).map((event) =>
+      event.type === 'thinking_delta' ? event.text : '',
+    )
+  expect(await parts(most)).toEqual([most])
+  expect(await parts(most + unit)).toEqual([most, unit])
+  expect(await parts(most + most + unit)).toEqual([most, most, unit])
 })
 
 test('large arguments and results become a blob that the event names; small ones stay', async () => {

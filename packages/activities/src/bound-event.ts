@@ -2,17 +2,23 @@ import type { BlobStore } from '@tutti/blob-store'
 import { limits } from '@tutti/core'
 import type { RunEvent } from '@tutti/protocol'
 
-/** A piece never ends inside a surrogate pair, so that each is valid text of its own. */
+/** Pieces of at most `size` bytes of UTF-8. None ends inside a character, so that each is valid text of its own. */
 function pieces(text: string, size: number): string[] {
   const parts: string[] = []
-  for (let from = 0; from < text.length;) {
-    let end = Math.min(text.length, from + size)
-    const last = text.charCodeAt(end - 1)
-    if (end < text.length && last >= 0xd800 && last <= 0xdbff) end -= 1
-    parts.push(text.slice(from, end))
-    from = end
+  let from = 0
+  let end = 0
+  let bytes = 0
+  for (const character of text) {
+    const more = Buffer.byteLength(character)
+    if (bytes + more > size) {
+      parts.push(text.slice(from, end))
+      from = end
+      bytes = 0
+    }
+    end += character.length
+    bytes += more
   }
-  return parts
+  return [...parts, text.slice(from)]
 }
 
 /**
@@ -26,7 +32,7 @@ export async function boundEvent(
 ): Promise<RunEvent[]> {
   if (
     (event.type === 'text_delta' || event.type === 'thinking_delta') &&
-    event.text.length > limits.coalesceBytes
+    Buffer.byteLength(event.text) > limits.coalesceBytes
   ) {
     return pieces(event.text, limits.coalesceBytes).map((text) => ({ ...event, text }))
   }

@@ -77,6 +77,17 @@ test('output between head and head + tail is whole, with nothing left out', asyn
   expect(shell(kept).some((part) => part.case === 'truncated')).toBe(false)
 })
 
+test('the head ends by bytes of UTF-8, not by characters', async () => {
+  const cap = createShellOutputCap(createMemoryBlobStore())
+  const head = delta('a', '€'.repeat(Math.floor(limits.shellHeadBytes / 3)))
+  expect(await cap.pass(head, never)).toEqual([head])
+  expect(await cap.pass(delta('a', '€'), never)).toEqual([])
+  const tail = '😀'.repeat(limits.shellTailBytes / 4)
+  expect(await cap.pass(delta('a', tail), never)).toEqual([])
+  const last = shell(await cap.end('a', never))
+  expect(last).toMatchObject([{ case: 'truncated', bytes: 3 }, { data: tail }])
+})
+
 test('calls are apart; one that never says how it ended is ended; nothing stays on disk', async () => {
   const before = await spools()
   const cap = createShellOutputCap(createMemoryBlobStore())

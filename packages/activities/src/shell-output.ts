@@ -19,10 +19,11 @@ export interface ShellOutputCap {
 }
 
 interface Call {
+  /** Bytes of the head. */
   inline: number
   /** Held back output: what may still become the tail. */
   tail: { case: 'stdout' | 'stderr'; data: string }[]
-  tailLength: number
+  tailBytes: number
   leftOut: number
   /** Everything that did not stay inline at the head is written here, after a copy of the head. */
   spool?: FileHandle
@@ -46,11 +47,13 @@ export function createShellOutputCap(blobs: BlobStore): ShellOutputCap {
 
   const keepTail = (call: Call, part: { case: 'stdout' | 'stderr'; data: string }) => {
     call.tail.push(part)
-    call.tailLength += part.data.length
-    while (call.tailLength - call.tail[0]!.data.length >= limits.shellTailBytes) {
-      const dropped = call.tail.shift()!
-      call.tailLength -= dropped.data.length
-      call.leftOut += Buffer.byteLength(dropped.data)
+    call.tailBytes += Buffer.byteLength(part.data)
+    for (;;) {
+      const oldest = Buffer.byteLength(call.tail[0]!.data)
+      if (call.tailBytes - oldest < limits.shellTailBytes) return
+      call.tail.shift()
+      call.tailBytes -= oldest
+      call.leftOut += oldest
     }
   }
 
@@ -75,9 +78,10 @@ export function createShellOutputCap(blobs: BlobStore): ShellOutputCap {
       if (shell.case === 'exit') return [...(await finish(callId, signal)), event]
       if (!('data' in shell)) return [event]
       let call = calls.get(callId)
-      if (!call) calls.set(callId, (call = { inline: 0, tail: [], tailLength: 0, leftOut: 0, head: [] }))
-      if (!call.spool && call.inline + shell.data.length <= limits.shellHeadBytes) {
-        call.inline += shell.data.length
+      if (!call) calls.set(callId, (call = { inline: 0, tail: [], tailBytes: 0, leftOut: 0, head: [] }))
+      const bytes = Buffer.byteLength(shell.data)
+      if (!call.spool && call.inline + bytes <= limits.shellHeadBytes) {
+        call.inline += bytes
         call.head.push(shell.data)
         return [event]
       }

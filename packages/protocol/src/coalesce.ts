@@ -3,7 +3,7 @@ import type { RunEvent } from './run-event.ts'
 
 /**
  * Two neighbouring deltas of the same kind as one, or undefined when they must stay apart: other kind, other call, other stream,
- * or too large together (design §7: joined before they are numbered, 16 KiB at most).
+ * or too large together (design §7: joined before they are numbered, 16 KiB of UTF-8 at most).
  */
 export function joinDeltas(previous: RunEvent, next: RunEvent): RunEvent | undefined {
   if (previous.type === 'text_delta' && next.type === 'text_delta') {
@@ -35,5 +35,13 @@ export function isDelta(event: RunEvent): boolean {
   return ['text_delta', 'thinking_delta', 'token_delta', 'partial_tool_call'].includes(event.type)
 }
 
-/** Counted in UTF-16 units: never more bytes than three times that, and joining stays cheap. */
-const fits = (left: string, right: string): boolean => left.length + right.length <= limits.coalesceBytes
+const encoder = new TextEncoder()
+
+function fits(left: string, right: string): boolean {
+  const units = left.length + right.length
+  // A unit is one to three bytes: most texts need no counting, so that joining stays cheap.
+  if (units > limits.coalesceBytes) return false
+  if (units * 3 <= limits.coalesceBytes) return true
+  // A character of four bytes that is cut in two has three in each half, so this never says too little.
+  return encoder.encode(left).length + encoder.encode(right).length <= limits.coalesceBytes
+}
