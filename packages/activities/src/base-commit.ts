@@ -1,28 +1,62 @@
-import { mirrorRefs, type LogId } from '@tutti/core'
-import type { Mirror } from '@tutti/git'
+import { mirrorRefs, orCancelled, TuttiError, type LogId } from '@tutti/core'
+import type { Mirror, Mirrors } from '@tutti/git'
 import type { Catalog } from '@tutti/store'
+
+export interface BaseRequest {
+  readonly owner: string
+  /** Of the ensemble, or of an agent that belongs to none. */
+  readonly log: LogId
+  /** As {@link Mirrors.open} takes it. */
+  readonly location: string
+  readonly ref: string
+}
+
+export interface Base {
+  readonly mirror: Mirror
+  readonly commit: string
+}
 
 /**
  * The commit that an agent, or every child of an ensemble, starts from: resolved once, by whoever comes first, and then kept, so
- * that all attempts can be compared although the branch moves on.
+ * that all attempts can be compared although the branch moves on. Who comes at the same moment waits for the first; once it is
+ * known, the source is not asked again.
  */
-export async function baseCommit(
-  catalog: Catalog,
-  mirror: Mirror,
-  request: { readonly owner: string; readonly log: LogId; readonly ref: string },
+export type OpenBase = (request: BaseRequest, signal: AbortSignal) => Promise<Base>
+
+export function createOpenBase(deps: { readonly mirrors: Mirrors; readonly catalog: Catalog }): OpenBase {
+  const opening = new Map<LogId, Promise<Base>>()
+  return async (request, signal) => {
+    const first = opening.get(request.log)
+    const shared =
+      first &&
+      (await orCancelled(
+        first.catch(() => undefined),
+        signal,
+      ))
+    if (shared) return shared
+    const own = openBase(deps, request, signal).finally(() => {
+      if (opening.get(request.log) === own) opening.delete(request.log)
+    })
+    opening.set(request.log, own)
+    return own
+  }
+}
+
+async function openBase(
+  { mirrors, catalog }: { readonly mirrors: Mirrors; readonly catalog: Catalog },
+  { owner, log, location, ref }: BaseRequest,
   signal: AbortSignal,
-): Promise<string> {
-  const pinned = mirrorRefs.base(request.log)
-  const known = await mirror.readRef(pinned, signal)
-  if (known) return known
-  const resolved = await mirror.resolve(request.ref, signal)
-  const { answer } = await catalog.idempotency.claim(
-    request.owner,
-    `base/${request.log}`,
-    'base',
-    resolved,
-    signal,
-  )
+): Promise<Base> {
+  const pinned = mirrorRefs.base(log)
+  const there = await mirrors.attach(location, signal).catch((thrown: unknown) => {
+    if (TuttiError.from(thrown).code === 'not_found') return undefined
+    throw thrown
+  })
+  const known = await there?.readRef(pinned, signal)
+  if (there && known) return { mirror: there, commit: known }
+  const mirror = await mirrors.open(location, signal)
+  const resolved = await mirror.resolve(ref, signal)
+  const { answer } = await catalog.idempotency.claim(owner, `base/${log}`, 'base', resolved, signal)
   await mirror.updateRef(pinned, answer, signal)
-  return answer
+  return { mirror, commit: answer }
 }

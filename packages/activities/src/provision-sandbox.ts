@@ -1,6 +1,6 @@
 import { limits, TuttiError, type AgentConfig } from '@tutti/core'
 import { BootFailure, bootSandbox, type Booted } from './boot-sandbox.ts'
-import { baseCommit } from './base-commit.ts'
+import { createOpenBase } from './base-commit.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
@@ -21,6 +21,7 @@ export function createProvisionSandbox(
   configs: ConfigBlobs,
   sessions: Sessions,
 ): Activities['provisionSandbox'] {
+  const openBase = createOpenBase(deps)
   return (input) =>
     orFail(() =>
       withHeartbeat(input.heartbeatMs, async (signal, phase) => {
@@ -33,11 +34,8 @@ export function createProvisionSandbox(
         const row = await deps.catalog.agents.get(owner, bcId, signal)
         phase('mirror')
         const location = await repositoryLocation(deps.catalog.repositories, owner, config.repository, signal)
-        const mirror = await deps.mirrors.open(location, signal)
-        const base = await baseCommit(
-          deps.catalog,
-          mirror,
-          { owner, log: row.ensembleId ?? bcId, ref: config.ref },
+        const { mirror, commit: base } = await openBase(
+          { owner, log: row.ensembleId ?? bcId, location, ref: config.ref },
           signal,
         )
         const controller = new AbortController()

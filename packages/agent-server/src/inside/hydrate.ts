@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { TuttiError } from '@tutti/core'
 import { pathBytes, pathKey } from '@tutti/workspace'
@@ -17,13 +17,16 @@ export interface HydrateParams {
 const rawAttributes = '* -text !eol -ident -filter !working-tree-encoding -crlf\n'
 
 /** What an agent's clone has unless the agent says otherwise; background gc would race with capture and clean-up. */
-const cloneSettings = {
-  'user.name': 'Tutti Agent',
-  'user.email': 'agent@tutti.invalid',
-  'gc.auto': '0',
-  'maintenance.auto': 'false',
-  'core.autocrlf': 'false',
-}
+const cloneSettings = `[user]
+\tname = Tutti Agent
+\temail = agent@tutti.invalid
+[gc]
+\tauto = 0
+[maintenance]
+\tauto = false
+[core]
+\tautocrlf = false
+`
 
 /** Makes the workspace from the mirror's commit, byte for byte, and applies the changes that came after it. Returns the gitlinks. */
 export async function hydrateWorkspace(
@@ -43,14 +46,14 @@ export async function hydrateWorkspace(
   for (const name of readdirSync(workdir, { encoding: 'buffer' })) {
     rmSync(Buffer.concat([Buffer.from(`${workdir}/`), name]), { recursive: true, force: true })
   }
-  await git(['check-ref-format', '--branch', params.branch])
+  // Processes are what this costs: whatever git reads from a file is written as one.
   await git(['init', '-q', '--template=', `--initial-branch=${params.branch}`, '.'])
   const info = join(workdir, '.git', 'info')
   mkdirSync(info, { recursive: true })
   mkdirSync(join(workdir, '.git', 'objects', 'info'), { recursive: true })
   writeFileSync(join(workdir, '.git', 'objects', 'info', 'alternates'), `${at.mirrorObjects}\n`)
   writeFileSync(join(info, 'attributes'), rawAttributes)
-  for (const [name, value] of Object.entries(cloneSettings)) await git(['config', name, value])
+  appendFileSync(join(workdir, '.git', 'config'), cloneSettings)
   await git(['update-ref', `refs/heads/${params.branch}`, params.commit])
   await git(['read-tree', '--reset', '-u', params.commit])
   rmSync(join(info, 'attributes'))

@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs'
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathBytes, pathKey, sameStat, statTuple, type StatTuple } from '@tutti/workspace'
 import { runGit } from './git.ts'
@@ -27,15 +27,16 @@ export function createIgnoredPaths(workdir: string, home: string): IgnoredPaths 
   async function prepare(): Promise<void> {
     if (ready) return
     await rm(folder, { recursive: true, force: true })
-    await mkdir(folder, { recursive: true })
-    await runGit(['init', '-q', '--template=', '.'], { cwd: folder })
+    // The least that git takes for a repository.
+    for (const name of ['objects', 'refs']) await mkdir(join(folder, name), { recursive: true })
+    await writeFile(join(folder, 'HEAD'), 'ref: refs/heads/none\n')
     ready = true
   }
 
   const ask = (keys: readonly string[], signal: AbortSignal) =>
     runGit(
       [
-        `--git-dir=${join(folder, '.git')}`,
+        `--git-dir=${folder}`,
         `--work-tree=${workdir}`,
         '-c',
         `core.excludesFile=${exclude}`,
