@@ -54,7 +54,7 @@ describe.skipIf(!temporalPath)('ensembles, from the command line', { timeout: 12
     expect(result.report.failures).toHaveLength(1)
     expect(result.report.failures[0]).toMatchObject({ bc_id: failed, reason: 'agent_error' })
     expect(result.report.failures[0]!.message).toContain('broken')
-    expect(result.report.failures[0]!.log).toContain(failed)
+    expect(result.report.failures[0]!.log_command).toBe(`tutti agent events ${failed}`)
     expect(Object.keys(repository.tree(result.synthesis!.commit)).sort()).toEqual([
       'a.txt',
       'file1.txt',

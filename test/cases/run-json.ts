@@ -27,7 +27,7 @@ export interface RunJson {
       readonly bc_id: string
       readonly reason: string
       readonly message: string
-      readonly log: string
+      readonly log_command: string
     }[]
   }
   readonly pull_request: { readonly url: string; readonly number: number; readonly branch: string } | null

@@ -7,5 +7,6 @@ export {
   type ResolvedConfig,
   type SettingOrigin,
 } from './config/load-config.ts'
+export { ensembleResult } from './live/ensemble-result.ts'
 export type { OpenStores, PartContext, RunningApi, RunningPart, StackParts } from './stack/parts.ts'
 export { startStack, type Stack, type StartStack } from './stack/start-stack.ts'

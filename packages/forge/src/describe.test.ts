@@ -35,7 +35,9 @@ test('ENS-05 describes attempts, check, conflicts and failures', () => {
         },
       ],
       equal_groups: [['bc-1', 'bc-2']],
-      failures: [{ bc_id: 'bc-3', reason: 'agent_error', message: 'boom', log: 'tutti agent events bc-3' }],
+      failures: [
+        { bc_id: 'bc-3', reason: 'agent_error', message: 'boom', log_command: 'tutti agent events bc-3' },
+      ],
       left_out: [{ bc_id: 'bc-3', why: 'The agent ended with an error.' }],
     },
     check: { command: 'npm test', result: { exitCode: 0, tail: '', durationMs: 1 } },

@@ -46,6 +46,7 @@ export interface MergeReport {
 /** A place where attempts disagree: the base was kept or, for a file new in both, the first version. */
 export interface ConflictReport {
   readonly path: string
+  /** `content`, `binary`, `modify_delete`, `mode`, `add_add` or `type`. */
   readonly kind: string
   /** Counts from 1 in the base. */
   readonly line: number
@@ -59,7 +60,7 @@ export interface FailureReport {
   /** The end of the output that explains it, else a sentence. */
   readonly message: string
   /** The command that shows the log of the attempt. */
-  readonly log: string
+  readonly log_command: string
 }
 
 export interface PullRequestResult {

@@ -24,12 +24,12 @@ test('ENS-01 ENS-05 ENS-06 tells what became of every attempt', () => {
     conflicts: [{ path: 'a', kind: 'content', line: 10, base: 'b', versions: [{ bc_id: first, text: 'x' }] }],
     equal_groups: [[first, second]],
     failures: [
-      { bc_id: third, reason: 'agent_error', message: 'exit 1', log: `tutti agent events ${third}` },
+      { bc_id: third, reason: 'agent_error', message: 'exit 1', log_command: `tutti agent events ${third}` },
       {
         bc_id: fourth,
         reason: 'check_failed',
         message: 'Left out: the check fails with it.',
-        log: `tutti agent events ${fourth}`,
+        log_command: `tutti agent events ${fourth}`,
       },
     ],
     left_out: [

@@ -54,7 +54,7 @@ export function creditedAttempts(
 
 function failureOf({ bcId }: Attempt, reason: Attempt['reason'], detail: string): FailureReport {
   const message = detail.trim() === '' ? reasons[reason].sentence : detail
-  return { bc_id: bcId, reason, message, log: `tutti agent events ${bcId}` }
+  return { bc_id: bcId, reason, message, log_command: `tutti agent events ${bcId}` }
 }
 
 /** Nothing to deliver is a normal end (ENS-07). */

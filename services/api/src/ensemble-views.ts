@@ -10,10 +10,11 @@ import {
 } from '@tutti/core'
 import { EnsembleSchema, PullRequestMode, type Ensemble } from '@tutti/proto'
 import { encodeOffset, type AttemptResult, type EnsembleResult } from '@tutti/protocol'
-import { composerStatusToWire, phaseToWire } from '@tutti/protocol/wire'
+import { composerStatusToWire, phaseToWire, workflowStatusToWire } from '@tutti/protocol/wire'
 import type { AgentRow, EnsembleRow } from '@tutti/store'
 
 import { repositoryCase } from './agent-views.ts'
+import type { EnsembleProgress } from './ensemble-progress.ts'
 
 /** What a full view of an ensemble is made from. */
 export interface EnsembleParts {
@@ -24,6 +25,7 @@ export interface EnsembleParts {
   readonly prompt: string
   /** What has been stored of the result; absent while there is none. */
   readonly result?: EnsembleResult
+  readonly progress: EnsembleProgress
 }
 
 /** An ensemble as a list shows it: without attempts and report. */
@@ -31,11 +33,12 @@ export const toListedEnsemble = (row: EnsembleRow): Ensemble => create(EnsembleS
 
 /** The whole ensemble; attempts come from the stored result, or as far as there is none from the children's rows. */
 export function toEnsemble(parts: EnsembleParts): Ensemble {
-  const { row, children, result } = parts
+  const { row, children, result, progress } = parts
   const attempts = children.map((child) =>
     attemptInit(
       child,
       result?.attempts.find(({ bc_id }) => bc_id === child.bcId),
+      progress.waiting.get(child.bcId),
     ),
   )
   const synthesis = result?.synthesis
@@ -43,6 +46,7 @@ export function toEnsemble(parts: EnsembleParts): Ensemble {
   return create(EnsembleSchema, {
     ...listedInit(row),
     attempts,
+    phases: [...progress.phases],
     spec: specInit(parts),
     baseCommit: children.find(({ baseCommit }) => baseCommit)?.baseCommit ?? '',
     ...(synthesis
@@ -91,11 +95,13 @@ const listedInit = (row: EnsembleRow) => ({
   headOffsetKey: encodeOffset(row.ensembleId, row.logSequence),
 })
 
-function attemptInit(child: AgentRow, stored: AttemptResult | undefined) {
+function attemptInit(child: AgentRow, stored: AttemptResult | undefined, queuePosition: number | undefined) {
   const status = stored?.status ?? child.state.status
   return {
     bcId: child.bcId,
     status: composerStatusToWire(composerStatus(status, child.hadSandbox)),
+    workflowStatus: workflowStatusToWire(status),
+    ...(queuePosition === undefined ? {} : { queuePosition }),
     reason: stored?.reason ?? child.state.reason ?? '',
     commit: stored?.commit ?? child.commit ?? '',
     filesChanged: stored?.files_changed ?? child.filesChanged,
@@ -107,18 +113,19 @@ function attemptInit(child: AgentRow, stored: AttemptResult | undefined) {
 
 function reportInit({ report }: EnsembleResult) {
   return {
-    conflicts: report.conflicts.map(({ path, line, base, versions }) => ({
+    conflicts: report.conflicts.map(({ path, kind, line, base, versions }) => ({
       path,
+      kind,
       line,
       baseText: base,
       versions: versions.map(({ bc_id, text }) => ({ bcIds: [bc_id], text })),
     })),
     equalGroups: report.equal_groups.map((bcIds) => ({ bcIds: [...bcIds] })),
-    failures: report.failures.map(({ bc_id, reason, message, log }) => ({
+    failures: report.failures.map(({ bc_id, reason, message, log_command }) => ({
       bcId: bc_id,
       reason,
       message,
-      log,
+      logCommand: log_command,
     })),
     leftOut: report.left_out.map(({ bc_id, why }) => ({ bcId: bc_id, why })),
   }

@@ -8,10 +8,14 @@ export interface StateWord {
   readonly tone: 'wait' | 'work' | 'good' | 'bad' | 'calm'
 }
 
-export function stateOf(child: ParallelAgentWorkflowChild): StateWord {
+/** What the words are made of: a child of the stream, or an attempt of the result. */
+type ChildState = Pick<ParallelAgentWorkflowChild, 'status' | 'workflowStatus' | 'reason' | 'queuePosition'> &
+  Partial<Pick<ParallelAgentWorkflowChild, 'paused'>>
+
+export function stateOf(child: ChildState): StateWord {
   const status: AgentStatus = workflowStatusFromWire(child.workflowStatus)
   const reason = child.reason as Reason | ''
-  if (child.paused) return { word: 'paused', tone: 'calm' }
+  if (child.paused === true) return { word: 'paused', tone: 'calm' }
   if (child.queuePosition !== undefined && child.queuePosition > 0) {
     return { word: `queued #${child.queuePosition}`, tone: 'wait' }
   }

@@ -1,16 +1,7 @@
-import type { AgentId, AgentStatus, ComposerStatus, EnsembleId, Reason } from '@tutti/core'
+import type { AgentId, EnsembleId, Reason } from '@tutti/core'
 import type { Ensemble } from '@tutti/proto'
 import type { EnsembleResult } from '@tutti/protocol'
-import { composerStatusFromWire, phaseFromWire } from '@tutti/protocol/wire'
-
-const agentStatusOf: Record<ComposerStatus, AgentStatus> = {
-  UNSPECIFIED: 'UNSPECIFIED',
-  CREATING: 'RUNNING',
-  RUNNING: 'RUNNING',
-  FINISHED: 'IDLE',
-  ERROR: 'ERROR',
-  EXPIRED: 'EXPIRED',
-}
+import { phaseFromWire, workflowStatusFromWire } from '@tutti/protocol/wire'
 
 /** A check that was killed has no exit code; the wire says it with a negative one. */
 const exitCode = (check: { readonly exitCode: number }): number | null =>
@@ -26,7 +17,7 @@ export function ensembleResult(ensemble: Ensemble): EnsembleResult {
     reason: ensemble.reason as Reason,
     attempts: ensemble.attempts.map((attempt) => ({
       bc_id: attempt.bcId as AgentId,
-      status: agentStatusOf[composerStatusFromWire(attempt.status)],
+      status: workflowStatusFromWire(attempt.workflowStatus),
       reason: attempt.reason as Reason,
       commit: attempt.commit,
       files_changed: attempt.filesChanged,
@@ -48,7 +39,7 @@ export function ensembleResult(ensemble: Ensemble): EnsembleResult {
     report: {
       conflicts: (report?.conflicts ?? []).map((conflict) => ({
         path: conflict.path,
-        kind: conflict.line === 0 ? 'file' : 'hunk',
+        kind: conflict.kind,
         line: conflict.line,
         base: conflict.baseText,
         versions: conflict.versions.flatMap(({ bcIds, text }) =>
@@ -60,7 +51,7 @@ export function ensembleResult(ensemble: Ensemble): EnsembleResult {
         bc_id: failure.bcId as AgentId,
         reason: failure.reason as Reason,
         message: failure.message,
-        log: failure.log === '' ? `tutti agent events ${failure.bcId} -o jsonl` : failure.log,
+        log_command: failure.logCommand,
       })),
       left_out: (report?.leftOut ?? []).map(({ bcId, why }) => ({ bc_id: bcId as AgentId, why })),
     },

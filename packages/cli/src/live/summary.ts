@@ -5,6 +5,7 @@ import { renderPatch } from '../output/patch.ts'
 import { lastLine, safeLine, safeText } from '../output/terminal-text.ts'
 import { table, truncate } from '../output/table.ts'
 import { formatDuration } from '../values/duration.ts'
+import { stateOf } from './child-words.ts'
 import { ensembleResult, phaseTimes } from './ensemble-result.ts'
 import { countFiles } from './plain-lines.ts'
 
@@ -64,7 +65,7 @@ function agentRows(ensemble: Ensemble, paint: Palette): string[] {
     return [
       `  ${index + 1}`,
       safeLine(attempt.bcId),
-      safeLine(attempt.reason.replaceAll('_', ' ')),
+      safeLine(attempt.reason === '' ? stateOf(attempt).word : attempt.reason.replaceAll('_', ' ')),
       countFiles(attempt.filesChanged),
       check,
       included.has(attempt.bcId)

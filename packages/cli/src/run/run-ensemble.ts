@@ -72,7 +72,7 @@ export async function runEnsemble(context: CliContext, options: RunEnsemble): Pr
     const ui = session.stack()?.temporal.uiAddress
     output.say(`${ensembleId}${ui === undefined ? '' : `  Temporal UI ${temporalUi(ui, ensembleId)}`}`)
     const server = session
-    const last = await Promise.race([
+    await Promise.race([
       showEnsemble(context, {
         source: () => server.client(),
         ensembleId,
@@ -82,7 +82,7 @@ export async function runEnsemble(context: CliContext, options: RunEnsemble): Pr
       }),
       session.failed,
     ])
-    return await printResult(context, options, session, ensembleId, last?.phases ?? [])
+    return await printResult(context, options, session, ensembleId)
   } finally {
     following.abort()
     await session?.close()
@@ -115,14 +115,11 @@ async function printResult(
   { next }: RunEnsemble,
   session: ServerSession,
   ensembleId: string,
-  phases: Ensemble['phases'],
 ): Promise<number> {
   const client = await session.client()
   const { ensemble } = await client.ensembles.getEnsemble({ ensembleId })
   if (!ensemble)
     throw new TuttiError('not_found', `The ensemble ${ensembleId} is gone.`, { ensemble_id: ensembleId })
-  // The catalog does not keep the times; the stream has them.
-  if (ensemble.phases.length === 0) ensemble.phases = phases
   if (output.format !== 'text') {
     const result = ensembleResult(ensemble)
     if (output.format === 'json') output.json(result)

@@ -6,6 +6,7 @@ import type { EnsembleRow } from '@tutti/store'
 
 import { callerOf } from '../call-context.ts'
 import { cancelTurn } from '../commands.ts'
+import { readEnsembleProgress } from '../ensemble-progress.ts'
 import { ensembleIdOf, toEnsemble, toListedEnsemble } from '../ensemble-views.ts'
 import { filledPage } from '../filled-page.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
@@ -14,7 +15,7 @@ import { childRows, startEnsembleRow } from '../start-workflows.ts'
 
 /** `tutti.v1.EnsembleService` without its stream. */
 export function createEnsembles(deps: HandlerDeps) {
-  const { catalog, jsonBlobs, temporal } = deps
+  const { catalog, eventLog, jsonBlobs, temporal } = deps
 
   return {
     async getEnsemble(request: GetEnsembleRequest, context: CallContext) {
@@ -23,13 +24,22 @@ export function createEnsembles(deps: HandlerDeps) {
       const row = await catalog.ensembles.get(owner, ensembleIdOf(request.ensembleId), signal)
       const children = await childRows(deps, owner, row.ensembleId, signal)
       const config = await jsonBlobs.get<EnsembleConfig>(row.configBlobId, signal)
-      const [prompt, result, ...childConfigs] = await Promise.all([
+      const [prompt, progress, result, ...childConfigs] = await Promise.all([
         jsonBlobs.getText(config.promptBlobId, signal),
+        readEnsembleProgress(eventLog, row.ensembleId, signal),
         row.resultBlobId ? jsonBlobs.get<EnsembleResult>(row.resultBlobId, signal) : undefined,
         ...children.map(({ configBlobId }) => jsonBlobs.get<AgentConfig>(configBlobId, signal)),
       ])
       return {
-        ensemble: toEnsemble({ row, children, config, childConfigs, prompt, ...(result ? { result } : {}) }),
+        ensemble: toEnsemble({
+          row,
+          children,
+          config,
+          childConfigs,
+          prompt,
+          progress,
+          ...(result ? { result } : {}),
+        }),
       }
     },
 

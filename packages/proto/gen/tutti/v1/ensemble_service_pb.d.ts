@@ -8,7 +8,7 @@ import type { ParallelAgentWorkflowPhaseTime, ParallelAgentWorkflowStatusUpdate_
 import type { CheckResult, MergeReport, PullRequest, Synthesis } from "./result_pb.js";
 import type { EnsembleSpec } from "./spec_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import type { BackgroundComposerStatus } from "../../aiserver/v1/enums_pb.js";
+import type { BackgroundComposerStatus, CloudAgentWorkflowStatus } from "../../aiserver/v1/enums_pb.js";
 
 /**
  * Describes the file tutti/v1/ensemble_service.proto.
@@ -87,6 +87,8 @@ export declare type Ensemble = Message<"tutti.v1.Ensemble"> & {
   baseCommit: string;
 
   /**
+   * Every phase so far, with when it began.
+   *
    * @generated from field: repeated aiserver.v1.ParallelAgentWorkflowPhaseTime phases = 12;
    */
   phases: ParallelAgentWorkflowPhaseTime[];
@@ -157,6 +159,8 @@ export declare type Attempt = Message<"tutti.v1.Attempt"> & {
   summary: string;
 
   /**
+   * Place among the agents that wait for a sandbox, from 1; absent when it does not wait.
+   *
    * @generated from field: optional uint32 queue_position = 8;
    */
   queuePosition?: number | undefined;
@@ -177,6 +181,13 @@ export declare type Attempt = Message<"tutti.v1.Attempt"> & {
    * @generated from field: uint64 tokens = 11;
    */
   tokens: bigint;
+
+  /**
+   * Beside `status`: tells archived from finished.
+   *
+   * @generated from field: aiserver.v1.CloudAgentWorkflowStatus workflow_status = 12;
+   */
+  workflowStatus: CloudAgentWorkflowStatus;
 };
 
 /**

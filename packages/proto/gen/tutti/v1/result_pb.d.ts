@@ -18,6 +18,8 @@ export declare const file_tutti_v1_result: GenFile;
  */
 export declare type CheckResult = Message<"tutti.v1.CheckResult"> & {
   /**
+   * Negative: it was killed and has none.
+   *
    * @generated from field: int32 exit_code = 1;
    */
   exitCode: number;
@@ -155,6 +157,13 @@ export declare type Conflict = Message<"tutti.v1.Conflict"> & {
    * @generated from field: repeated tutti.v1.ConflictVersion versions = 4;
    */
   versions: ConflictVersion[];
+
+  /**
+   * `content`, `binary`, `modify_delete`, `mode`, `add_add` or `type`.
+   *
+   * @generated from field: string kind = 5;
+   */
+  kind: string;
 };
 
 /**
@@ -228,16 +237,18 @@ export declare type AttemptFailure = Message<"tutti.v1.AttemptFailure"> & {
   reason: string;
 
   /**
+   * The end of the output that explains it, else a sentence.
+   *
    * @generated from field: string message = 3;
    */
   message: string;
 
   /**
-   * The end of what it printed.
+   * The command that shows its log.
    *
-   * @generated from field: string log = 4;
+   * @generated from field: string log_command = 4;
    */
-  log: string;
+  logCommand: string;
 };
 
 /**
