@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const [role = 'all'] = process.argv.slice(2)
-const stepMs = Number(process.env.TUTTI_DEMO_STEP_MS ?? 700)
+const stepMs = 700
 
 async function step(words) {
   console.log(words)
