@@ -41,6 +41,9 @@ export function uuidV7(unixMs: number, random: Uint8Array): string {
 export const agentId = (unixMs: number, random: Uint8Array): AgentId => `bc-${uuidV7(unixMs, random)}`
 export const ensembleId = (unixMs: number, random: Uint8Array): EnsembleId => `en-${uuidV7(unixMs, random)}`
 
+/** The first turn's id follows from the agent's, so that a repeated start cannot make a second one. */
+export const firstTurnId = (id: AgentId): string => `tn-${id.slice('bc-'.length)}`
+
 /** Temporal workflow ids (design §5). */
 export const agentWorkflowId = (id: AgentId): string => `agent/${id}`
 export const ensembleWorkflowId = (id: EnsembleId): string => `ensemble/${id}`

@@ -6,6 +6,7 @@ export {
   agentWorkflowId,
   ensembleId,
   ensembleWorkflowId,
+  firstTurnId,
   hostTaskQueue,
   isAgentId,
   isBlobId,
@@ -85,4 +86,7 @@ export {
   type CrashPointName,
 } from './crash-points.ts'
 export { isGitName, pathProblem } from './path-problem.ts'
+export { promptTitle } from './prompt-title.ts'
+export { searchAttributes } from './search-attributes.ts'
+export { strategyNames, type StrategyName } from './strategy-names.ts'
 export { hasDeceptive, visibleText } from './visible-text.ts'

@@ -1,6 +1,6 @@
 import type { Attempt } from '@tutti/core'
 import { expect, test } from 'vitest'
-import { cutBody, describeEnsemble, titleOf } from './describe.ts'
+import { cutBody, describeEnsemble } from './describe.ts'
 
 const attempt = (index: number, change: Partial<Attempt> = {}): Attempt => ({
   bcId: `bc-${index}`,
@@ -92,6 +92,4 @@ test('a cut body closes its code', () => {
   const body = cutBody(`intro\n\n\`\`\`\`text\n${'line\n'.repeat(20_000)}\`\`\`\`\n`)
   expect(body.length).toBeLessThanOrEqual(60_000)
   expect(body).toMatch(/\nline\n````\n\n\(The description was cut here/)
-  expect(titleOf('  \n')).toBe('Changes by Tutti')
-  expect(titleOf('word '.repeat(50)).length).toBeLessThanOrEqual(72)
 })

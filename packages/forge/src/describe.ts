@@ -1,7 +1,7 @@
-import { passedCheck, reasons, type Attempt, type CheckResult, visibleText } from '@tutti/core'
+import { passedCheck, promptTitle, reasons, type Attempt, type CheckResult, visibleText } from '@tutti/core'
 import type { ConflictReport, MergeReport } from '@tutti/protocol'
 import { maxBodyLength } from './limits.ts'
-import { codeBlock, codeSpan, cutText } from './safe-markdown.ts'
+import { codeBlock, codeSpan } from './safe-markdown.ts'
 
 export interface EnsembleDescription {
   readonly prompt: string
@@ -14,8 +14,6 @@ export interface EnsembleDescription {
   readonly check?: { readonly command: string; readonly result: CheckResult }
 }
 
-/** Longer first lines of a prompt are cut: a title is read in lists. */
-const promptTitleLength = 72
 const maxShownConflicts = 20
 
 /** Title and body of an ensemble's pull request: Markdown in which all that comes from outside is code. */
@@ -31,13 +29,7 @@ export function describeEnsemble(description: EnsembleDescription): {
     ...(report.conflicts.length > 0 ? [describeConflicts(report.conflicts)] : []),
     ...(report.failures.length > 0 ? [describeFailures(report)] : []),
   ]
-  return { title: titleOf(prompt), body: cutBody(`${sections.join('\n\n')}\n`) }
-}
-
-/** The first line of a prompt as a title: one line, no characters that deceive. */
-export function titleOf(prompt: string): string {
-  const line = prompt.split(/\r?\n/).find((text) => text.trim() !== '') ?? ''
-  return cutText(visibleText(line.trim().replaceAll(/\s+/g, ' ')), promptTitleLength) || 'Changes by Tutti'
+  return { title: promptTitle(prompt), body: cutBody(`${sections.join('\n\n')}\n`) }
 }
 
 /** Forges refuse bodies above 65,536 characters: cut well before that, and say so. */

@@ -1,4 +1,4 @@
-import type { AgentId, Attempt } from '@tutti/core'
+import type { AgentId, Attempt, StrategyName } from '@tutti/core'
 
 /** A group of attempts whose changes are the same. */
 export type EqualGroup = readonly AgentId[]
@@ -22,6 +22,6 @@ export interface PlanRequest {
 
 /** Decides what becomes of the attempts; pure. */
 export interface SynthesisStrategy {
-  readonly name: string
+  readonly name: StrategyName
   plan(request: PlanRequest): SynthesisPlan
 }

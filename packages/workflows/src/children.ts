@@ -1,6 +1,5 @@
 import type { ChildEnd } from '@tutti/activities'
-import { initialAgentState, agentWorkflowId } from '@tutti/core'
-import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
+import { agentWorkflowId, firstTurnId, initialAgentState } from '@tutti/core'
 import {
   ChildWorkflowCancellationType,
   ParentClosePolicy,
@@ -12,14 +11,10 @@ import {
 import type { cloudAgent } from './cloud-agent.ts'
 import { workflowTypes, type ChildInput, type CloudAgentInput, type ParallelAgentsInput } from './contract.ts'
 import { readFailure } from './failure.ts'
+import { searchAttributeKeys } from './search-attribute-keys.ts'
 
 /** Children started per workflow task: keeps a task's message far under Temporal's 4 MB. */
 const batchSize = 10
-
-const owner = defineSearchAttributeKey('AgentOwner', SearchAttributeType.KEYWORD)
-const repository = defineSearchAttributeKey('AgentRepo', SearchAttributeType.KEYWORD)
-const ensemble = defineSearchAttributeKey('EnsembleId', SearchAttributeType.KEYWORD)
-const status = defineSearchAttributeKey('AgentStatus', SearchAttributeType.KEYWORD)
 
 export interface ChildrenDeps {
   readonly input: ParallelAgentsInput
@@ -69,7 +64,7 @@ async function start(input: ParallelAgentsInput, child: ChildInput): Promise<Han
     incarnation: 0,
     turns: 0,
     hadSandbox: false,
-    firstTurn: { turnId: `${child.bcId}-1`, promptBlobId: child.promptBlobId, source: 'API' },
+    firstTurn: { turnId: firstTurnId(child.bcId), promptBlobId: child.promptBlobId, source: 'API' },
     ensembleId: input.ensembleId,
     hasCheck: input.hasCheck,
     timings: input.timings,
@@ -82,10 +77,10 @@ async function start(input: ParallelAgentsInput, child: ChildInput): Promise<Han
       cancellationType: ChildWorkflowCancellationType.WAIT_CANCELLATION_COMPLETED,
       staticSummary: child.title.slice(0, 200),
       typedSearchAttributes: [
-        { key: owner, value: input.owner },
-        { key: repository, value: input.repository },
-        { key: ensemble, value: input.ensembleId },
-        { key: status, value: 'UNSPECIFIED' },
+        { key: searchAttributeKeys.owner, value: input.owner },
+        { key: searchAttributeKeys.repository, value: input.repository },
+        { key: searchAttributeKeys.ensemble, value: input.ensembleId },
+        { key: searchAttributeKeys.status, value: 'UNSPECIFIED' },
       ],
     })
   } catch (thrown) {

@@ -13,3 +13,4 @@ export {
   type ParallelAgentsInput,
   type ParallelAgentsResult,
 } from './contract.ts'
+export { searchAttributeKeys } from './search-attribute-keys.ts'

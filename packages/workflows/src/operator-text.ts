@@ -1,15 +1,13 @@
 import type { AgentState, EnsemblePhase, Reason } from '@tutti/core'
 import { isEnsembleEnd } from '@tutti/core'
-import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common'
 import { upsertSearchAttributes } from '@temporalio/workflow'
 import type { CloudAgentInput, ParallelAgentsInput } from './contract.ts'
-
-const agentStatus = defineSearchAttributeKey('AgentStatus', SearchAttributeType.KEYWORD)
+import { searchAttributeKeys } from './search-attribute-keys.ts'
 
 /** Makes the status searchable in the Temporal UI; called on changes only, since each is a history event. */
 export function showStatus(state: { readonly status: string; readonly paused?: boolean }): void {
   upsertSearchAttributes([
-    { key: agentStatus, value: state.paused ? `${state.status}_PAUSED` : state.status },
+    { key: searchAttributeKeys.status, value: state.paused ? `${state.status}_PAUSED` : state.status },
   ])
 }
 

@@ -8,8 +8,6 @@ export const newAgentId = (now: number): AgentId => agentId(now, random())
 export const newEnsembleId = (now: number): EnsembleId => ensembleId(now, random())
 /** Names one accepted prompt. */
 export const newTurnId = (now: number): string => `tn-${uuidV7(now, random())}`
-/** The first turn's id follows from the agent's, so that a repeated start cannot make a second one. */
-export const firstTurnId = (bcId: AgentId): string => `tn-${bcId.slice(3)}`
 /** Names one command; the same key gives the same name, so that Temporal recognises a repeat. */
 export const requestIdOf = (owner: string, key: string): string =>
   key === ''

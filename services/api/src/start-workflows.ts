@@ -5,7 +5,7 @@ import type { CloudAgentInput, ParallelAgentsInput } from '@tutti/workflows'
 import { timingsOf } from './agent-config-of.ts'
 import type { ApiDeps } from './api-deps.ts'
 import type { JsonBlobs } from './json-blobs.ts'
-import { cutBytes } from './prompt-title.ts'
+import { cutBytes } from './cut-bytes.ts'
 
 /** Keeps the input of 50 children under 16 KiB. */
 const childTitleBytes = 24

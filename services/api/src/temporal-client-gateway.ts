@@ -6,15 +6,11 @@ import {
   isGrpcServiceError,
   type Client,
 } from '@temporalio/client'
-import {
-  ApplicationFailure,
-  SearchAttributeType,
-  defineSearchAttributeKey,
-  type SearchAttributePair,
-} from '@temporalio/common'
+import { ApplicationFailure, type SearchAttributePair } from '@temporalio/common'
 import { TuttiError, agentWorkflowId, ensembleWorkflowId, sharedTaskQueue, systemClock } from '@tutti/core'
 import {
   ensembleUpdates,
+  searchAttributeKeys as attributes,
   workflowTypes,
   type CloudAgentInput,
   type CommandAnswer,
@@ -22,14 +18,6 @@ import {
 } from '@tutti/workflows'
 
 import type { TemporalGateway } from './temporal-gateway.ts'
-
-const keyword = SearchAttributeType.KEYWORD
-const attributes = {
-  status: defineSearchAttributeKey('AgentStatus', keyword),
-  owner: defineSearchAttributeKey('AgentOwner', keyword),
-  repository: defineSearchAttributeKey('AgentRepo', keyword),
-  ensemble: defineSearchAttributeKey('EnsembleId', keyword),
-}
 
 /** The server refuses to start a workflow id again within a second, and a run may return just when a command arrives. */
 const retryEveryMs = 250

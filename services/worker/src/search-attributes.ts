@@ -1,7 +1,5 @@
 import type { Connection } from '@temporalio/client'
-import { TuttiError } from '@tutti/core'
-
-const needed = ['AgentStatus', 'AgentOwner', 'AgentRepo', 'EnsembleId', 'GrindId']
+import { TuttiError, searchAttributes } from '@tutti/core'
 
 /**
  * Operators find agents by search attributes (design §5). Checked at the start, since a workflow that sets an unknown one would
@@ -11,7 +9,7 @@ const needed = ['AgentStatus', 'AgentOwner', 'AgentRepo', 'EnsembleId', 'GrindId
  */
 export async function checkSearchAttributes(connection: Connection, namespace: string): Promise<void> {
   const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace })
-  const missing = needed.filter((name) => !customAttributes?.[name])
+  const missing = Object.values(searchAttributes).filter((name) => !customAttributes?.[name])
   if (missing.length === 0) return
   const flags = missing.map((name) => `--name ${name} --type Keyword`).join(' ')
   throw new TuttiError(

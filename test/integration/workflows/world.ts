@@ -10,6 +10,7 @@ import {
   ensembleId,
   ensembleWorkflowId,
   initialAgentState,
+  searchAttributes,
   type AgentCommand,
   type AgentId,
   type Turn,
@@ -38,7 +39,7 @@ const timings: AgentTimings = {
   checkTimeoutMs: 60_000,
 }
 
-const searchAttributes = ['AgentStatus', 'AgentOwner', 'AgentRepo', 'EnsembleId', 'GrindId'].map((name) =>
+const attributeKeys = Object.values(searchAttributes).map((name) =>
   defineSearchAttributeKey(name, SearchAttributeType.KEYWORD),
 )
 
@@ -118,12 +119,12 @@ export async function startTemporal(path: string, { timeSkipping = false } = {})
   const executable = { type: 'existing-path' as const, path }
   const env = timeSkipping
     ? await TestWorkflowEnvironment.createTimeSkipping({ server: { executable } })
-    : await TestWorkflowEnvironment.createLocal({ server: { executable, searchAttributes } })
+    : await TestWorkflowEnvironment.createLocal({ server: { executable, searchAttributes: attributeKeys } })
   if (timeSkipping) {
     await env.connection.operatorService.addSearchAttributes({
       namespace: env.client.options.namespace,
       // 2 is KEYWORD.
-      searchAttributes: Object.fromEntries(searchAttributes.map(({ name }) => [name, 2])),
+      searchAttributes: Object.fromEntries(attributeKeys.map(({ name }) => [name, 2])),
     })
   }
   const workflowBundle = await bundleForTests()

@@ -1,4 +1,4 @@
-import { TuttiError, limits, settings, type SettingName } from '@tutti/core'
+import { TuttiError, limits, settings, strategyNames, type SettingName } from '@tutti/core'
 import { parseCount } from '../values/count.ts'
 import { parseDuration, writeDuration } from '../values/duration.ts'
 import { parseSize, writeSize } from '../values/size.ts'
@@ -14,7 +14,7 @@ const countBounds: Partial<Record<SettingName, readonly [number, number]>> = {
 
 const choices: Partial<Record<SettingName, readonly string[]>> = {
   'log.level': ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
-  'ensemble.strategy': ['pick', 'merge'],
+  'ensemble.strategy': strategyNames,
   'deliver.mode': ['ready', 'draft', 'none'],
 }
 

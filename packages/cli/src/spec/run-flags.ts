@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { create } from '@bufbuild/protobuf'
 import { durationFromMs } from '@bufbuild/protobuf/wkt'
-import { TuttiError, limits } from '@tutti/core'
+import { TuttiError, limits, strategyNames, type StrategyName } from '@tutti/core'
 import { AgentSpecSchema, type EnsembleSpec } from '@tutti/proto'
 import { parseCount } from '../values/count.ts'
 import { parseDuration } from '../values/duration.ts'
@@ -17,7 +17,7 @@ export interface RunFlags extends SandboxFlags {
   readonly ref?: string
   readonly agents?: string
   readonly agent?: readonly string[]
-  readonly strategy?: 'pick' | 'merge'
+  readonly strategy?: StrategyName
   readonly check?: string
   readonly childTimeout?: string
   readonly timeout?: string
@@ -39,9 +39,7 @@ export function addRunFlags(command: Command): Command {
       "what runs an agent: 'command:PROGRAM ARGS', 'embedded:BRAIN'; repeat to mix",
       collect,
     )
-    .addOption(
-      command.createOption('--strategy <name>', 'how attempts become one').choices(['pick', 'merge']),
-    )
+    .addOption(command.createOption('--strategy <name>', 'how attempts become one').choices(strategyNames))
     .option('--check <command>', 'decides whether an attempt and the result are good: exit code 0')
     .option('--child-timeout <duration>', 'how long one agent may take')
     .option('--timeout <duration>', 'how long all of it may take')

@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { TuttiError, systemClock } from '@tutti/core'
+import { TuttiError, searchAttributes, systemClock } from '@tutti/core'
 import { freePort } from './free-port.ts'
 import { listensOn } from './listens-on.ts'
 import { isSameProcess, processStart } from './process-identity.ts'
@@ -20,7 +20,6 @@ export const temporalNamespace = 'default'
 const host = '127.0.0.1'
 export const temporalAddress = (record: TemporalRecord): string => `${host}:${record.port}`
 
-const searchAttributes = ['AgentStatus', 'AgentOwner', 'AgentRepo', 'EnsembleId', 'GrindId']
 const readyMs = 30_000
 const stopMs = 5_000
 /** Ports are looked for and then taken, so that two starts can be after the same one. */
@@ -119,7 +118,7 @@ async function launch(options: StartTemporal, port: number, uiPort: number): Pro
     '--output': 'none',
     '--dynamic-config-value': 'history.transferProcessorMaxPollRPS=1000',
     '--sqlite-pragma': ['journal_mode=WAL', 'synchronous=FULL'],
-    '--search-attribute': searchAttributes.map((name) => `${name}=Keyword`),
+    '--search-attribute': Object.values(searchAttributes).map((name) => `${name}=Keyword`),
   }).flatMap(([flag, values]) => [values].flat().flatMap((value) => [flag, String(value)]))
   const child = spawn(binary, ['server', 'start-dev', '--ui-disable-news-fetch', ...flags], {
     detached: true,

@@ -1,5 +1,5 @@
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf'
-import { TuttiError, limits, type AgentId } from '@tutti/core'
+import { TuttiError, firstTurnId, limits, promptTitle, type AgentId } from '@tutti/core'
 import {
   CreateAgentRequestSchema,
   StartBackgroundComposerFromSnapshotRequestSchema,
@@ -18,8 +18,7 @@ import { callerOf } from '../call-context.ts'
 import { agentIdOf } from '../commands.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
 import { answerOnce } from '../idempotency.ts'
-import { firstTurnId, newAgentId } from '../new-id.ts'
-import { promptTitle } from '../prompt-title.ts'
+import { newAgentId } from '../new-id.ts'
 import { resolveRepository, type ResolvedRepository } from '../resolve-repository.ts'
 import { startAgentRow } from '../start-workflows.ts'
 import { ignoreExisting, storedAnyway } from './start-ensemble.ts'

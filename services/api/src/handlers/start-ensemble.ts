@@ -1,5 +1,7 @@
 import {
   TuttiError,
+  firstTurnId,
+  promptTitle,
   type AgentConfig,
   type AgentId,
   type BlobId,
@@ -18,8 +20,7 @@ import { agentConfigOf, deliveryModeOf, msOf, sandboxPolicyOf } from '../agent-c
 import { callerOf } from '../call-context.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
 import { answerOnce } from '../idempotency.ts'
-import { firstTurnId, newAgentId, newEnsembleId } from '../new-id.ts'
-import { promptTitle } from '../prompt-title.ts'
+import { newAgentId, newEnsembleId } from '../new-id.ts'
 import { resolveRepository } from '../resolve-repository.ts'
 import { startEnsembleRow } from '../start-workflows.ts'
 
