@@ -1,14 +1,14 @@
-import type { Sandbox } from '@tutti/sandbox'
+import type { SettingName } from '@tutti/core'
+import type { LimitName } from '@tutti/sandbox'
 
-type Limit = NonNullable<ReturnType<Sandbox['limitHit']>>
-
-const words: Record<Limit, string> = {
+const words: Record<LimitName, string> = {
   memory: 'memory',
   pids: 'processes',
   disk: 'disk space',
   files: 'files',
-  time: 'time',
 }
 
-export const limitDetail = (limit: Limit): string =>
-  `The sandbox reached its limit of ${words[limit]}. Raise it with the setting sandbox.${limit}, or give the agent less to do at once.`
+export function limitDetail(limit: LimitName): string {
+  const setting: SettingName = `sandbox.${limit}`
+  return `The sandbox reached its limit of ${words[limit]}. Raise it with the setting ${setting}, or give the agent less to do at once.`
+}

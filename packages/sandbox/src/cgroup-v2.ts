@@ -9,7 +9,7 @@ import {
   writeGroupFile,
 } from './cgroup-folder.ts'
 import { ownGroupFolder } from './cgroup-mounts.ts'
-import type { ResourceLimiter } from './resource-group.ts'
+import type { ResourceGroup, ResourceLimiter } from './resource-group.ts'
 
 const controllers = ['memory', 'pids', 'cpu']
 const periodUs = 100_000
@@ -50,7 +50,7 @@ export function createCgroupV2Limiter(own = ownGroupFolder('')): ResourceLimiter
   }
 }
 
-export function unifiedLimitHit(folder: string): 'memory' | 'pids' | undefined {
+export function unifiedLimitHit(folder: string): ReturnType<ResourceGroup['limitHit']> {
   if (groupCount(folder, 'memory.events', 'oom_kill') > 0) return 'memory'
   if (groupCount(folder, 'pids.events', 'max') > 0) return 'pids'
   return undefined

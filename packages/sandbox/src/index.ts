@@ -2,6 +2,7 @@ export type {
   Exec,
   ExecExit,
   ExecRequest,
+  LimitName,
   Sandbox,
   SandboxProvider,
   SandboxRef,

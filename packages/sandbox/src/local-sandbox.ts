@@ -8,14 +8,14 @@ import type { BubblewrapSupport } from './bubblewrap-probe.ts'
 import { sandboxProcesses } from './end-processes.ts'
 import { getHostFile, hostPath, putHostFile } from './host-files.ts'
 import { launchArgv } from './launch-argv.ts'
-import type { Exec, ExecRequest, Sandbox, SandboxSpec } from './port.ts'
+import type { Exec, ExecRequest, LimitName, Sandbox, SandboxSpec } from './port.ts'
 import { isSameProcess, processStat, signalProcess } from './processes.ts'
 import { capProcesses } from './process-cap.ts'
 import type { ResourceGroup } from './resource-group.ts'
 import { mountedLimitHit, type SandboxDisk } from './sandbox-disk.ts'
 import { writeState, type SandboxState } from './sandbox-state.ts'
 import { startProgram } from './start-program.ts'
-import { watchSandbox, type LimitName } from './watch-sandbox.ts'
+import { watchSandbox } from './watch-sandbox.ts'
 
 export interface LocalSandboxParts {
   readonly root: string

@@ -26,11 +26,14 @@ export interface ExecRequest {
   readonly env?: Readonly<Record<string, string>>
 }
 
+/** What a sandbox can run out of; the setting `sandbox.NAME` has the limit. */
+export type LimitName = 'memory' | 'pids' | 'disk' | 'files'
+
 export interface ExecExit {
   readonly code: number | null
   readonly signal?: string
   /** The limit that ended it, when one did. */
-  readonly limit?: 'memory' | 'pids' | 'disk' | 'files' | 'time'
+  readonly limit?: LimitName
 }
 
 /** A running process inside. Streams end when it has ended. */
@@ -75,7 +78,7 @@ export interface Sandbox {
   /** `unknown` is not `gone`. */
   alive(signal: AbortSignal): Promise<'running' | 'gone' | 'unknown'>
   /** The first limit that was hit so far, for the reason `resource_limit`. */
-  limitHit(): 'memory' | 'pids' | 'disk' | 'files' | 'time' | undefined
+  limitHit(): LimitName | undefined
 }
 
 /** Makes disposable places where a workspace is hydrated and commands run (design §1). */

@@ -1,4 +1,5 @@
 import type { SandboxLimits } from '@tutti/core'
+import type { LimitName } from './port.ts'
 
 export type LimiterKind = 'cgroup-v1' | 'cgroup-v2' | 'systemd-run' | 'watchdog'
 
@@ -11,7 +12,7 @@ export interface ResourceGroup {
   readonly prefix: readonly string[]
   processes(): number[]
   /** Which of its limits was hit so far. */
-  limitHit(): 'memory' | 'pids' | undefined
+  limitHit(): Extract<LimitName, 'memory' | 'pids'> | undefined
   /** Removes the group itself. Its processes are gone by then. */
   remove(): void
 }

@@ -1,9 +1,8 @@
 import type { SandboxLimits } from '@tutti/core'
 import { measureFolders } from './measure-folder.ts'
 import { processStat } from './processes.ts'
+import type { LimitName } from './port.ts'
 import { mountedLimitHit, type SandboxDisk } from './sandbox-disk.ts'
-
-export type LimitName = 'memory' | 'pids' | 'disk' | 'files'
 
 export interface WatchedSandbox {
   readonly disk: SandboxDisk
