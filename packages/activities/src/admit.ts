@@ -4,9 +4,7 @@ import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
-
-/** How often the first in the queue looks again whether a slot is free, in milliseconds; the others look less often. */
-const lookAgainMs = 250
+import { slotPollMs } from './slot-poll.ts'
 
 /**
  * Waits for a slot on this host (design §5: a durable lease gives the slot and the visible queue position). Idle agents that
@@ -29,7 +27,8 @@ export function createAdmit(deps: ActivityDeps): Activities['admit'] {
             shown = position
             phase(`waiting, position ${position}`)
             if (position === 1) await askIdleHolders(deps, signal)
-            await clock.sleep(lookAgainMs * Math.min(position, 8), signal)
+            // Those further back look less often.
+            await clock.sleep(slotPollMs * Math.min(position, 8), signal)
           }
         } catch (error) {
           await catalog.leases.release(host, input.bcId, new AbortController().signal)

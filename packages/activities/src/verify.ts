@@ -8,6 +8,7 @@ import { openEnsemble } from './ensemble-mirror.ts'
 import { failWith, orFail } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { runToEnd } from './run-to-end.ts'
+import { slotPollMs } from './slot-poll.ts'
 
 /**
  * Runs the check command on the combined tree in a fresh sandbox. It has a slot of its own, so that agents cannot starve it; the
@@ -50,7 +51,7 @@ async function waitForSlot(
       signal,
     )
     if (position === 0) return
-    await clock.sleep(250, signal)
+    await clock.sleep(slotPollMs, signal)
   }
 }
 

@@ -9,9 +9,7 @@ import { changePath, pathKey } from '@tutti/workspace'
 export interface WorkspaceTracker {
   /** Stores each change's content, then hands its event on: an event never names a missing object (design §8). */
   readonly sink: CaptureSink
-  /** The changes since the last checkpoint, newest state of each path. */
-  pending(): readonly CapturedChange[]
-  /** What a checkpoint commit is made of. */
+  /** What the next checkpoint commit is made of: the newest state of each path that changed since the last one. */
   treeChanges(): readonly TreeChange[]
   /** A checkpoint holds everything up to now. */
   checkpointed(): void
@@ -66,7 +64,6 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
           ...(size !== undefined && { size }),
         }),
     },
-    pending: () => [...changes.values()],
     treeChanges: () => [...changes.values()].map((change) => treeChange(change, blobs, signal)),
     checkpointed: () => changes.clear(),
   }

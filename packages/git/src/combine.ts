@@ -4,6 +4,7 @@ import { identityEnvironment } from './hardened.ts'
 import {
   createBlobs,
   mergePath,
+  show,
   type Blobs,
   type PathMerge,
   type PathResult,
@@ -194,22 +195,21 @@ async function keepBase(
       key.startsWith(`${folder}/`) ? own.flatMap(({ bcId, entry }) => (entry ? [bcId] : [])) : [],
     ),
   )
-  const text = async (entry: TreeEntry | undefined) =>
-    entry && entry.mode !== '160000' ? cut(await blobs.read(entry)) : ''
   const conflict: Conflict = {
     path: nameOf(path),
     kind: 'type',
     line: 1,
-    base: await text(base),
+    base: await show(base, blobs),
     versions: [
-      ...(await Promise.all(files.map(async ({ bcId, entry }) => ({ bcId, text: await text(entry) })))),
+      ...(await Promise.all(
+        files.map(async ({ bcId, entry }) => ({ bcId, text: await show(entry, blobs) })),
+      )),
       ...[...below].map((bcId) => ({ bcId, text: '(a folder)' })),
     ],
   }
   merged.set(folder, { result: undefined, conflicts: [conflict] })
 }
 
-const cut = (bytes: Buffer): string => bytes.subarray(0, 4096).toString('utf8')
 const nameOf = (path: Buffer): string => visibleText(path.toString('utf8'))
 
 function toChange(path: Buffer, result: PathResult): ImportRequest['changes'][number] {

@@ -115,7 +115,8 @@ const isSame = (a: TreeEntry | undefined, b: TreeEntry | undefined): boolean =>
 const isBinary = (bytes: Buffer): boolean =>
   bytes.length > maxMergeBytes || bytes.subarray(0, 8000).includes(0)
 
-async function show(entry: TreeEntry | undefined, blobs: Blobs): Promise<string> {
+/** A version as a person reads it: text, or what it is instead. */
+export async function show(entry: TreeEntry | undefined, blobs: Blobs): Promise<string> {
   if (!entry) return ''
   if (!isFile(entry) && entry.mode !== symlink) return entry.oid
   const bytes = await blobs.read(entry)

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 
 import { toBinary, type DescMessage, type MessageShape } from '@bufbuild/protobuf'
-import { TuttiError } from '@tutti/core'
 import type { IdempotencyCatalog } from '@tutti/store'
 
 /** One call that may come again under its key. */
@@ -31,12 +30,6 @@ export async function answerOnce<Desc extends DescMessage, Answer>(
     .update(`${schema.typeName}\0`)
     .update(toBinary(schema, request))
     .digest('hex')
-  const claimed = await idempotency
-    .claim(owner, key, digest, JSON.stringify(make()), signal)
-    .catch((error: unknown) => {
-      if (!(error instanceof TuttiError) || error.code !== 'already_exists') throw error
-      const message = `The key ${JSON.stringify(key)} was used with another request. Use a new key for a new request.`
-      throw new TuttiError('already_exists', message, { key }, error)
-    })
+  const claimed = await idempotency.claim(owner, key, digest, JSON.stringify(make()), signal)
   return { answer: JSON.parse(claimed.answer) as Answer, repeated: claimed.repeated }
 }

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path'
-import { pathProblem, TuttiError } from '@tutti/core'
+import { pathProblem } from '@tutti/core'
 import type { FileSkipReason } from '@tutti/protocol'
 import {
   isRacy,
@@ -210,10 +210,3 @@ function rulesOf(tree: ScannedTree): string {
   }
   return rules.sort().join('\n')
 }
-
-/** The last word on what was given up: a caller that went away has not taken the changes. */
-export const notCommitted = (): TuttiError =>
-  new TuttiError(
-    'cancelled',
-    'The capture was not taken by the host; the next one reports the same changes again.',
-  )

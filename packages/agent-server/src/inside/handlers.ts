@@ -2,12 +2,7 @@ import { TuttiError } from '@tutti/core'
 import type { CallHandler } from '../link/callee.ts'
 import type { CallStream } from '../link/call.ts'
 import { contentHead, toWireChange } from '../wire-change.ts'
-import {
-  createCapturedWorkspace,
-  notCommitted,
-  type CaptureOutput,
-  type CapturedWorkspace,
-} from './captured-workspace.ts'
+import { createCapturedWorkspace, type CaptureOutput, type CapturedWorkspace } from './captured-workspace.ts'
 import { startEgressRelay } from './egress-relay.ts'
 import { endOtherProcesses } from './end-processes.ts'
 import { runExec, type ExecParams } from './exec.ts'
@@ -15,8 +10,6 @@ import { readWorkspaceFile, writeWorkspaceFile } from './files.ts'
 import { hydrateWorkspace, type HydrateParams } from './hydrate.ts'
 import { createIgnoredPaths } from './ignored-paths.ts'
 import type { InsideSettings } from './settings.ts'
-
-export const serverVersion = 1
 
 interface Ready {
   readonly settings: InsideSettings
@@ -45,7 +38,6 @@ export function createHandlers(): {
       })
       const env = settings.egressSocket === undefined ? {} : await startEgressRelay(settings.egressSocket)
       ready = { settings, workspace, env }
-      return { version: serverVersion, pid: process.pid }
     },
     async exec(params: ExecParams, call: CallStream, signal: AbortSignal) {
       const { settings, env } = need()
@@ -104,7 +96,11 @@ function captureTo(call: CallStream): CaptureOutput {
     async committed(summary) {
       await call.send({ summary })
       for await (const { head } of call.messages) if (head === 'commit') return
-      throw notCommitted()
+      // A caller that went away has not taken the changes.
+      throw new TuttiError(
+        'cancelled',
+        'The capture was not taken by the host; the next one reports the same changes again.',
+      )
     },
   }
 }

@@ -27,7 +27,7 @@ export function createIdempotencyCatalog({
       if (first.digest === digest) return { answer: first.answer, repeated: claimed?.changes === 0 }
       throw new TuttiError(
         'already_exists',
-        'This idempotency key was used with another request; use a new key for a new request.',
+        `The key ${JSON.stringify(key)} was used with another request. Use a new key for a new request.`,
         { key },
       )
     },
