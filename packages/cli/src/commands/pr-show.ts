@@ -6,7 +6,7 @@ import { examples } from '../examples.ts'
 import { pullRequestStateName } from '../output/enum-name.ts'
 import { messageJson } from '../output/message-json.ts'
 import type { Output } from '../output/output.ts'
-import { collectPatch, renderPatch } from '../output/patch.ts'
+import { collectPatch, patchJson, renderPatch } from '../output/patch.ts'
 import { safeLine, safeText } from '../output/terminal-text.ts'
 
 interface ShowFlags {
@@ -43,7 +43,7 @@ export function addPrShow(pr: Command, cli: Cli): void {
         if (flags.raw === true) return output.stdout.write(patch.bytes)
         if (output.format !== 'text') {
           const object = messageJson(PullRequestSchema, pullRequest!) as object
-          return output.json({ ...object, patch: new TextDecoder().decode(patch.bytes) })
+          return output.json({ ...object, ...patchJson(patch.bytes) })
         }
         printHead(output, pullRequest!)
         for (const line of renderPatch(patch.bytes, output.paint).lines) output.line(line)

@@ -6,10 +6,10 @@ import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { TuttiError } from '@tutti/core'
-import { describeLocalSandbox } from '@tutti/sandbox'
 import { describeTemporal, findTemporalServer } from '@tutti/temporal-binary'
 import type { CliContext } from '../context.ts'
 import { checkStatusName } from '../output/enum-name.ts'
+import { sandboxCheck } from './sandbox-check.ts'
 
 export interface DoctorCheckResult {
   readonly name: string
@@ -95,16 +95,7 @@ async function sandbox(): Promise<DoctorCheckResult> {
   // A folder of its own: looking must not make the data folder.
   const root = await mkdtemp(join(tmpdir(), 'tutti-doctor-'))
   try {
-    const { bubblewrap, limiter, limiterNote, disk, diskNote } = await describeLocalSandbox({ root })
-    if (!bubblewrap.works) return check('sandbox', 'failed', bubblewrap.problem, { fix: bubblewrap.remedy })
-    const words = `bubblewrap ${bubblewrap.version}; limits: ${limiter}; disk: ${disk}`
-    const weaker = [limiter === 'watchdog' ? limiterNote : '', disk === 'watchdog' ? diskNote : ''].filter(
-      Boolean,
-    )
-    return check('sandbox', weaker.length > 0 ? 'warning' : 'ok', words, {
-      origin: 'PATH',
-      fix: weaker.join('; '),
-    })
+    return await sandboxCheck(root)
   } finally {
     await rm(root, { recursive: true, force: true })
   }

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { Palette } from './output.ts'
 import { safeLine } from './terminal-text.ts'
 
@@ -31,6 +32,17 @@ export async function collectPatch(pieces: AsyncIterable<PatchPiece>): Promise<P
     bytes: Buffer.concat(parts),
   }
 }
+
+/**
+ * A patch in JSON, byte for byte: as `patch` where it is UTF-8, which JSON's text can hold, else as `patch_base64`. A text in another
+ * encoding is enough for the latter; binary files alone are not, as git writes them in ASCII.
+ */
+export const patchJson = (
+  bytes: Uint8Array,
+): { readonly patch: string } | { readonly patch_base64: string } =>
+  isUtf8(bytes)
+    ? { patch: Buffer.from(bytes).toString('utf8') }
+    : { patch_base64: Buffer.from(bytes).toString('base64') }
 
 /** A patch for a person: coloured by line, what is in the files made safe, at most `maxLines` lines. */
 export function renderPatch(

@@ -1,9 +1,9 @@
 import type { Output } from './output.ts'
-import { renderPatch, type Patch } from './patch.ts'
+import { patchJson, renderPatch, type Patch } from './patch.ts'
 
 /**
- * A patch on stdout: coloured in a terminal, safe everywhere. `raw` writes the exact bytes for `git apply`. JSON has them in
- * `patch_base64`; `patch` is the same as text.
+ * A patch on stdout: coloured in a terminal, safe everywhere. `raw` writes the exact bytes for `git apply`. JSON has them as
+ * {@link patchJson} says.
  */
 export function printPatch(output: Output, patch: Patch, raw: boolean): void {
   if (raw) return output.stdout.write(patch.bytes)
@@ -15,7 +15,6 @@ export function printPatch(output: Output, patch: Patch, raw: boolean): void {
     base_commit: patch.baseCommit,
     commit: patch.commit,
     files_changed: patch.filesChanged,
-    patch: new TextDecoder().decode(patch.bytes),
-    patch_base64: Buffer.from(patch.bytes).toString('base64'),
+    ...patchJson(patch.bytes),
   })
 }

@@ -1,14 +1,20 @@
 import { arch, platform } from 'node:os'
 import { settings, type SettingName } from '@tutti/core'
 import { CheckStatus } from '@tutti/proto'
-import { describeLocalSandbox } from '@tutti/sandbox'
 import type { SystemInformation } from '@tutti/api'
+import { sandboxCheck } from '../doctor/sandbox-check.ts'
 import { version } from '../version.ts'
 import { dataFormat } from './data-folder.ts'
 import type { PartContext } from './parts.ts'
 
 /** Names of settings whose values nobody is shown. */
 const secret: readonly SettingName[] = ['server.api_keys']
+
+const checkStatusOf = {
+  ok: CheckStatus.OK,
+  warning: CheckStatus.WARNING,
+  failed: CheckStatus.FAILED,
+} as const
 
 /** What the server says of itself: which adapters run, what works here, and every setting. */
 export function createSystemInformation(
@@ -43,19 +49,9 @@ export function createSystemInformation(
   return {
     info,
     async doctor() {
-      const sandbox = await describeLocalSandbox({ root: `${dataDir}/sandboxes` })
+      const sandbox = await sandboxCheck(`${dataDir}/sandboxes`)
       return {
-        checks: [
-          {
-            name: 'sandbox',
-            status: sandbox.bubblewrap.works ? CheckStatus.OK : CheckStatus.FAILED,
-            found: sandbox.bubblewrap.works
-              ? `bubblewrap ${sandbox.bubblewrap.version}; limits: ${sandbox.limiter}; disk: ${sandbox.disk}`
-              : sandbox.bubblewrap.problem,
-            origin: 'PATH',
-            fix: sandbox.bubblewrap.works ? '' : sandbox.bubblewrap.remedy,
-          },
-        ],
+        checks: [{ ...sandbox, status: checkStatusOf[sandbox.status] }],
         system: await info(),
       }
     },
