@@ -59,6 +59,8 @@ export const mirrorRefs = {
   checkpoint: (id: AgentId): string => `refs/tutti/agents/${id}/checkpoint`,
   /** The commit that an ensemble's children start from. */
   base: (id: LogId): string => `refs/tutti/base/${id}`,
+  /** Whether a ref, once set, never moves. */
+  isPinned: (ref: string): boolean => ref.startsWith('refs/tutti/base/'),
   /** The combined commit of an ensemble. */
   synthesis: (id: EnsembleId): string => `refs/tutti/ensembles/${id}/synthesis`,
 }

@@ -1,4 +1,4 @@
-import { TuttiError, visibleText } from '@tutti/core'
+import { mirrorRefs, TuttiError, visibleText } from '@tutti/core'
 import { combineAttempts } from './combine.ts'
 import { importCommit } from './fast-import.ts'
 import { withLockRepair } from './lock-repair.ts'
@@ -9,14 +9,14 @@ import { checkBranch, checkHash, checkOwnRef, checkRefName, isHash } from './ref
 import type { GitRunner } from './run-git.ts'
 import { sourceRefs } from './source.ts'
 
-/** Trees of commits that this mirror has had: what a hash names never changes, and asking git costs a process each time. */
-export interface KnownTrees {
-  get(commit: string): string | undefined
-  set(commit: string, tree: string): void
+/** Trees of commits, and commits of pinned refs: what never changes is asked once, as asking git costs a process each time. */
+export interface KnownHashes {
+  get(name: string): string | undefined
+  set(name: string, hash: string): void
 }
 
 /** The operations on one mirror that is there. */
-export function createMirror(git: GitRunner, path: string, location: Location, trees: KnownTrees): Mirror {
+export function createMirror(git: GitRunner, path: string, location: Location, known: KnownHashes): Mirror {
   /** Full hash of what a revision names, or undefined; `revision` is built from checked parts only. */
   const lookUp = async (revision: string, signal: AbortSignal): Promise<string | undefined> => {
     const answer = await git
@@ -54,7 +54,11 @@ export function createMirror(git: GitRunner, path: string, location: Location, t
     },
 
     async readRef(ref, signal) {
-      return await commitAt(checkOwnRef(ref), signal)
+      const there = known.get(ref)
+      if (there) return there
+      const commit = await commitAt(checkOwnRef(ref), signal)
+      if (commit && mirrorRefs.isPinned(ref)) known.set(ref, commit)
+      return commit
     },
 
     async updateRef(ref, commit, signal) {
@@ -63,12 +67,12 @@ export function createMirror(git: GitRunner, path: string, location: Location, t
     },
 
     async treeOf(commit, signal) {
-      const known = trees.get(checkHash(commit, 'commit'))
-      if (known) return known
+      const there = known.get(checkHash(commit, 'commit'))
+      if (there) return there
       const tree = await lookUp(`${commit}^{tree}`, signal)
       if (tree === undefined)
         throw new TuttiError('not_found', `The mirror has no commit ${commit}.`, { commit })
-      trees.set(commit, tree)
+      known.set(commit, tree)
       return tree
     },
 
@@ -122,7 +126,7 @@ export function createMirror(git: GitRunner, path: string, location: Location, t
         request.changes.length > 0
           ? await importCommit(git, path, { ...request, ref }, signal)
           : { commit: parent, tree: parentTree }
-      trees.set(made.commit, made.tree)
+      known.set(made.commit, made.tree)
       const commit = made.tree === parentTree ? parent : made.commit
       // What changes nothing is no commit of its own.
       if (commit === parent) await mirror.updateRef(ref, commit, signal)
@@ -140,7 +144,7 @@ export function createMirror(git: GitRunner, path: string, location: Location, t
         (commit) => mirror.treeOf(commit, signal),
         signal,
       )
-      trees.set(combined.commit, combined.tree)
+      known.set(combined.commit, combined.tree)
       await mirror.updateRef(ref, combined.commit, signal)
       return combined
     },

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache'
 import { identityEnvironment } from './hardened.ts'
 import { withLockRepair } from './lock-repair.ts'
 import { parseLocation, type Location } from './location.ts'
-import { createMirror, type KnownTrees } from './mirror.ts'
+import { createMirror, type KnownHashes } from './mirror.ts'
 import type { Mirror, Mirrors } from './port.ts'
 import { withProcessLock } from './process-lock.ts'
 import { createGitRunner, type GitLogEntry, type GitRunner } from './run-git.ts'
@@ -20,7 +20,7 @@ export interface MirrorsOptions {
   readonly log?: (entry: GitLogEntry) => void
 }
 
-const [keptMirrors, keptTrees] = [100, 10_000]
+const [keptMirrors, keptHashes] = [100, 10_000]
 
 /**
  * Bare mirrors below `root`, one per location, named by the hash of the location. Making and refreshing one is locked across
@@ -32,11 +32,11 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
   const git = createGitRunner({ gitPath, home, ...(log ? { log } : {}) })
   const waiting = new Map<string, Promise<Mirror>>()
 
-  const known = new LRUCache<string, KnownTrees>({ max: keptMirrors })
-  const treesOf = (path: string): KnownTrees => {
-    const trees = known.get(path) ?? new LRUCache<string, string>({ max: keptTrees })
-    known.set(path, trees)
-    return trees
+  const known = new LRUCache<string, KnownHashes>({ max: keptMirrors })
+  const knownOf = (path: string): KnownHashes => {
+    const hashes = known.get(path) ?? new LRUCache<string, string>({ max: keptHashes })
+    known.set(path, hashes)
+    return hashes
   }
 
   const pathOf = ({ address }: Location) =>
@@ -55,7 +55,7 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
           fetchSource(git, path, location, head.commit !== undefined, signal),
         )
       }
-      return createMirror(git, path, location, treesOf(path))
+      return createMirror(git, path, location, knownOf(path))
     })
   }
 
@@ -85,7 +85,7 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
       const location = parseLocation(text)
       throwIfCancelled(signal)
       const path = pathOf(location)
-      if (await exists(path)) return createMirror(git, path, location, treesOf(path))
+      if (await exists(path)) return createMirror(git, path, location, knownOf(path))
       throw new TuttiError('not_found', 'There is no mirror of this repository yet; open it first.', {
         location: location.address,
       })

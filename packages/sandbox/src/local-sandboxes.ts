@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { settings, systemClock, throwIfCancelled, TuttiError, type Clock } from '@tutti/core'
 import { probeBubblewrap, refuseIsolation, type BubblewrapSupport } from './bubblewrap-probe.ts'
 import { removeEmptyGroups } from './remove-empty-groups.ts'
 import { endProcesses } from './end-processes.ts'
-import { guardMount, type MountGuard } from './guard-mount.ts'
+import { createMountGuard } from './mount-guard.ts'
 import { forgottenFiles } from './forgotten-files.ts'
 import { killSandboxNow } from './kill-sandbox-now.ts'
 import { createLocalSandbox, type LocalSandbox } from './local-sandbox.ts'
@@ -12,7 +13,7 @@ import { pickLimiter } from './pick-limiter.ts'
 import type { SandboxProvider, SandboxRef, SandboxSpec } from './port.ts'
 import { bootId, processStat } from './processes.ts'
 import type { LimiterKind, ResourceLimiter } from './resource-group.ts'
-import { canMountDisk, diskData, makeDisk, removeDisk } from './sandbox-disk.ts'
+import { canMountDisk, makeDisk, removeDisk } from './sandbox-disk.ts'
 import {
   isMakerAlive,
   listStates,
@@ -59,7 +60,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
   const { root, nodePath, stopGraceMs = settings['stop.grace'].default, clock = systemClock } = options
   const living = new Map<string, Promise<LocalSandbox>>()
   const ending = new Map<string, Promise<void>>()
-  const guards = new Map<string, MountGuard>()
+  const guard = createMountGuard(resolve(root))
   let support: Promise<BubblewrapSupport> | undefined
   let limiter: ResourceLimiter | undefined
   let mounts: Promise<boolean> | undefined
@@ -110,7 +111,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
     }
     // Before anything is made, so that whatever a crash leaves can be found.
     await writeState(root, state)
-    if (mounted) guards.set(id, guardMount(diskData(sandboxFolder(root, id))))
+    if (mounted) guard.add(id)
     try {
       const disk = await makeDisk(sandboxFolder(root, id), spec.policy.limits, mounted)
       const group = limiter.createGroup(id, spec.policy.limits)
@@ -142,8 +143,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
       await removeEmptyGroups(state.groups, signal, clock)
     }
     await removeDisk(sandboxFolder(root, id))
-    await guards.get(id)?.release()
-    guards.delete(id)
+    guard.remove(id)
     await removeState(root, id)
   }
 

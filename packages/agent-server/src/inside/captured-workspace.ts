@@ -46,15 +46,21 @@ export function createCapturedWorkspace({
   let seenFolders = new Set<string>()
   let rules = ''
   let reported = new Set<string>()
+  const isGitlink = (key: string) => gitlinks.has(key)
   const rulesNow = (tree: ScannedTree) => `${ignored.excludeMark()}\n${rulesOf(tree)}`
   const absolute = (key: string) => pathBytes(Buffer.from(root).toString('latin1') + '/' + key)
 
   /** Walks, and leaves out what is ignored. A changed rule file makes every earlier answer void. */
   async function look(signal: AbortSignal): Promise<ScannedTree & { files: Map<string, ScannedFile> }> {
+    const all = ignoredPaths.size === 0 ? await scanTree(root, { prune: isGitlink, signal }) : undefined
+    if (all && rulesNow(all) === noRules) {
+      rules = noRules
+      return { ...all, files: new Map(all.files) }
+    }
     const tracked = new Set([...known.keys(), ...(await ignored.forced(signal))])
     const holders = ancestors(tracked)
-    const prune = (key: string) => gitlinks.has(key) || (ignoredPaths.has(key) && !holders.has(key))
-    let tree = await scanTree(root, { prune, signal })
+    const prune = (key: string) => isGitlink(key) || (ignoredPaths.has(key) && !holders.has(key))
+    let tree = all ?? (await scanTree(root, { prune, signal }))
     if (rulesNow(tree) !== rules) {
       if (ignoredPaths.size > 0) {
         ignoredPaths = new Set()
@@ -89,7 +95,7 @@ export function createCapturedWorkspace({
       ignoredPaths = new Set()
       seenFolders = new Set()
       reported = new Set()
-      const tree = await scanTree(root, { prune: (key) => gitlinks.has(key), signal })
+      const tree = await scanTree(root, { prune: isGitlink, signal })
       rules = rulesNow(tree)
       const next = new Map<string, KnownFile>()
       for (const [key, file] of tree.files) {
@@ -200,6 +206,9 @@ function belowAny(folders: ReadonlySet<string>): (key: string) => boolean {
     return false
   }
 }
+
+/** Nothing can be ignored: git need not be asked. */
+const noRules = '\n'
 
 function rulesOf(tree: ScannedTree): string {
   const rules: string[] = []
