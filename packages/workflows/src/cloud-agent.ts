@@ -22,7 +22,7 @@ import {
   type CommandAnswer,
   type Delivery,
 } from './contract.ts'
-import { agentDetails, showStatus } from './operator-text.ts'
+import { agentDetails, createStatusDisplay } from './operator-text.ts'
 import { profilesOf } from './profiles.ts'
 import { createRecorder } from './recorder.ts'
 import { createSandboxLife } from './sandbox-life.ts'
@@ -65,6 +65,7 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
     }),
   })
 
+  const showStatus = createStatusDisplay()
   const showDetails = () =>
     setCurrentDetails(agentDetails(input, state, turns, sandbox.incarnation(), sandbox.stage()))
   const addStatus = () =>

@@ -1,14 +1,25 @@
 import type { AgentState, EnsemblePhase, Reason } from '@tutti/core'
 import { isEnsembleEnd } from '@tutti/core'
-import { upsertSearchAttributes } from '@temporalio/workflow'
+import { patched, upsertSearchAttributes } from '@temporalio/workflow'
 import type { CloudAgentInput, ParallelAgentsInput } from './contract.ts'
 import { searchAttributeKeys } from './search-attribute-keys.ts'
 
-/** Makes the status searchable in the Temporal UI; called on changes only, since each is a history event. */
-export function showStatus(state: { readonly status: string; readonly paused?: boolean }): void {
-  upsertSearchAttributes([
-    { key: searchAttributeKeys.status, value: state.paused ? `${state.status}_PAUSED` : state.status },
-  ])
+/**
+ * Makes the status searchable in the Temporal UI, whenever it is another one: each time is an event of the history and a write of
+ * the server's.
+ */
+export function createStatusDisplay(): (state: {
+  readonly status: string
+  readonly paused?: boolean
+}) => void {
+  let shown: string | undefined
+  return (state) => {
+    const value = state.paused ? `${state.status}_PAUSED` : state.status
+    // Histories from before this patch have an event for each call.
+    if (value === shown && patched('status-shown-once')) return
+    shown = value
+    upsertSearchAttributes([{ key: searchAttributeKeys.status, value }])
+  }
 }
 
 /** What an operator sees of an agent's sandbox. */

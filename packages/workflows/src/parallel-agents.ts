@@ -16,7 +16,7 @@ import {
 import { runChildren } from './children.ts'
 import { ensembleUpdates, type ParallelAgentsInput, type ParallelAgentsResult } from './contract.ts'
 import { readFailure } from './failure.ts'
-import { ensembleDetails, showStatus, type ChildLine } from './operator-text.ts'
+import { createStatusDisplay, ensembleDetails, type ChildLine } from './operator-text.ts'
 import { profilesOf } from './profiles.ts'
 import { synthesize, type Synthesis } from './synthesize.ts'
 
@@ -68,6 +68,7 @@ export async function parallelAgents(input: ParallelAgentsInput): Promise<Parall
   )
   CancellationScope.current().cancelRequested.catch(() => stop('stopped_by_user'))
 
+  const showStatus = createStatusDisplay()
   const show = () => setCurrentDetails(ensembleDetails(input, state.phase, state.reason, [...lines.values()]))
 
   const enter = async (change: EnsembleInput, more: Pick<RecordPhase, 'detail' | 'result'> = {}) => {

@@ -31,6 +31,8 @@ export interface CommandCall {
   readonly requestId: string
   readonly command: AgentCommand
   readonly planBlobId?: `sha256_${string}`
+  /** The agent's row, when it has just been read. */
+  readonly row?: AgentRow
 }
 
 /**
@@ -45,7 +47,7 @@ export async function commandAgent(
   signal: AbortSignal,
 ): Promise<CommandAnswer> {
   const { owner, bcId, requestId, command, planBlobId } = call
-  const row = await deps.catalog.agents.get(owner, bcId, signal)
+  const row = call.row ?? (await deps.catalog.agents.get(owner, bcId, signal))
   refuseEarly(row, command)
   const input = await agentInput(deps, row, signal)
   const answer = await deps.temporal.agentCommand(

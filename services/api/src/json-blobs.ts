@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto'
+
 import type { BlobStore } from '@tutti/blob-store'
 import { TuttiError, type BlobId } from '@tutti/core'
 import type { BlobRefCatalog } from '@tutti/store'
@@ -26,8 +28,10 @@ export function createJsonBlobs({
   const jsonBlobs: JsonBlobs = {
     put: (owner, value, signal) => jsonBlobs.putText(owner, JSON.stringify(value), signal),
     async putText(owner, text, signal) {
-      const id = await blobs.put(new TextEncoder().encode(text), signal)
-      await blobRefs.add(owner, [id], signal)
+      const bytes = new TextEncoder().encode(text)
+      const id: BlobId = `sha256_${createHash('sha256').update(bytes).digest('hex')}`
+      // Together, as a caller waits for both: a reference without its blob, left by a crash in between, opens nothing to anybody.
+      await Promise.all([blobs.put(bytes, signal), blobRefs.add(owner, [id], signal)])
       return id
     },
     async get<T>(id: BlobId, signal: AbortSignal) {

@@ -79,15 +79,27 @@ export function createTemporalGateway(options: TemporalGatewayOptions): Temporal
       )
     },
 
-    agentCommand(input, request, signal) {
+    async agentCommand(input, request, signal) {
+      const update = { args: [request] as [typeof request], updateId: request.requestId }
+      const { type } = request.command
+      // A turn that runs means a run that is open, which the lighter call reaches; the other one is right for every state.
+      if (input.state.status === 'RUNNING') {
+        const handle = client.workflow.getHandle(agentWorkflowId(input.bcId))
+        const answer = await insist(signal, () =>
+          handle.executeUpdate<CommandAnswer, [typeof request]>(type, update),
+        ).catch((error: unknown) => {
+          if (error instanceof TuttiError && error.code === 'not_found') return undefined
+          throw error
+        })
+        if (answer) return answer
+      }
       return insist(signal, () =>
         client.workflow.executeUpdateWithStart<
           (input: CloudAgentInput) => Promise<unknown>,
           CommandAnswer,
           [typeof request]
-        >(request.command.type, {
-          args: [request],
-          updateId: request.requestId,
+        >(type, {
+          ...update,
           startWorkflowOperation: new WithStartWorkflowOperation(workflowTypes.agent, {
             ...agentOptions(input),
             workflowIdReusePolicy: 'ALLOW_DUPLICATE',

@@ -47,7 +47,7 @@ export function createFollowup(deps: HandlerDeps) {
     const from = repeated || !request.synchronous ? 0 : (await eventLog.head(bcId, signal)).last
     const answer = await commandAgent(
       deps,
-      { owner, bcId, requestId: ids.requestId, command: { type, turn } },
+      { owner, bcId, requestId: ids.requestId, command: { type, turn }, row },
       signal,
     )
     pendingTurns.add(bcId, row.logSequence)
