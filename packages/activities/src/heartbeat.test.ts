@@ -1,7 +1,10 @@
 import { ActivityCancellationDetails } from '@temporalio/common'
 import { MockActivityEnvironment } from '@temporalio/testing'
-import { expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { keepAlive, withHeartbeat } from './heartbeat.ts'
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }))
+afterEach(() => void vi.useRealTimers())
 
 test('beats on entry, at each phase and by timer, until the body has ended', async () => {
   const environment = new MockActivityEnvironment()
@@ -11,16 +14,14 @@ test('beats on entry, at each phase and by timer, until the body has ended', asy
     withHeartbeat(300, async (signal, phase) => {
       expect(beats).toEqual([{ phase: 'start' }])
       phase('work')
-      await vi.waitFor(() => expect(beats.length).toBeGreaterThan(4), { timeout: 5000 })
+      await vi.advanceTimersByTimeAsync(300)
       expect(signal.aborted).toBe(false)
       return 7
     }),
   )
   expect(answer).toBe(7)
-  expect(beats.slice(1)).toEqual(beats.slice(1).map(() => ({ phase: 'work' })))
-  const count = beats.length
-  await new Promise((resolve) => setTimeout(resolve, 250))
-  expect(beats).toHaveLength(count)
+  expect(beats.slice(1)).toEqual(Array.from({ length: 4 }, () => ({ phase: 'work' })))
+  expect(vi.getTimerCount()).toBe(0)
 })
 
 test('a short step beats only while it lasts, and only where it is asked to', async () => {
@@ -29,13 +30,14 @@ test('a short step beats only while it lasts, and only where it is asked to', as
     let beats = 0
     environment.on('heartbeat', () => (beats += 1))
     const step = keepAlive(async (ms: number) => {
-      await new Promise((resolve) => setTimeout(resolve, ms))
+      await vi.advanceTimersByTimeAsync(ms)
       return ms
     })
     expect(await environment.run(step, 0)).toBe(0)
     expect(beats).toBe(0)
     expect(await environment.run(step, 500)).toBe(500)
-    expect(beats > 1).toBe(heartbeatTimeoutMs !== undefined)
+    expect(beats).toBe(heartbeatTimeoutMs === undefined ? 0 : 5)
+    expect(vi.getTimerCount()).toBe(0)
   }
 })
 

@@ -40,9 +40,14 @@ beforeEach(async () => {
   answers = []
 })
 afterEach(async () => {
+  vi.useRealTimers()
   control.close()
   await store.close()
 })
+
+/** Those of the question and of the turn; the store lives by its own, in its thread. */
+const fakeTimers = () =>
+  void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
 
 async function open(config: Partial<AgentConfig>) {
   const log = await createRunLogWriter({
@@ -112,22 +117,25 @@ test('fail ends the turn at once', async () => {
 })
 
 test('nobody answers: the turn ends after the time for questions, and waiting is no stall until then', async () => {
+  fakeTimers()
   control.close()
   control = createTurnControl({ timeoutMs: 60_000, stallMs: 400 })
   const asking = await open({ questionTimeoutMs: 1200, stallTimeoutMs: 400 })
   await asking.asked(question)
-  await vi.waitFor(() => expect(control.ended()?.detail).toBe('Nobody answered in time: Which one?'), {
-    timeout: 5000,
-  })
+  await vi.advanceTimersByTimeAsync(1199)
+  expect(control.ended()).toBeUndefined()
+  await vi.advanceTimersByTimeAsync(1)
+  expect(control.ended()?.detail).toBe('Nobody answered in time: Which one?')
   asking.close()
 })
 
 test('an answer that comes while the question is being made visible counts, and nothing waits any more', async () => {
+  fakeTimers()
   const asking = await open({ questionTimeoutMs: 50 })
   const asked = asking.asked(question)
   asking.answer('c1', 'q1', 'quick')
   await asked
   expect(answers).toEqual(['quick'])
-  await new Promise((resolve) => setTimeout(resolve, 150))
+  await vi.advanceTimersByTimeAsync(1000)
   expect(control.ended()).toBeUndefined()
 })

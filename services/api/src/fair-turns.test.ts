@@ -17,15 +17,9 @@ test('many streams that never run out of work leave the event loop to others, an
       await turns.next()
     }
   })
-  let longest = 0
-  for (let count = 0; count < 40; count += 1) {
-    const start = performance.now()
-    await setTimeout(1)
-    longest = Math.max(longest, performance.now() - start)
-  }
   // Without turns the first timer would never fire.
-  expect(longest).toBeLessThan(500)
-  await setTimeout(600)
+  for (let count = 0; count < 40; count += 1) await setTimeout(1)
+  while (Math.min(...steps) < 20) await setTimeout(1)
   stopped = true
   await Promise.all(busy)
   expect(Math.min(...steps)).toBeGreaterThan(Math.max(...steps) / 10)

@@ -1,24 +1,20 @@
-import { setTimeout as sleep } from 'node:timers/promises'
-
 import { expect, test } from 'vitest'
 
 import { mergeChunks } from './merge-chunks.ts'
 
 const bytes = (text: string) => new TextEncoder().encode(text)
-const collect = async (source: AsyncIterable<Uint8Array>) => {
-  const pieces: string[] = []
-  for await (const piece of mergeChunks(source)) pieces.push(new TextDecoder().decode(piece))
-  return pieces
-}
-
 test('joins what is ready and does not wait for what is not', async () => {
-  const pieces = await collect(
-    (async function* () {
-      for (const text of ['a', 'b', 'c']) yield bytes(text)
-      await sleep(20)
-      yield bytes('d')
-    })(),
-  )
+  const { promise: seen, resolve: see } = Promise.withResolvers<void>()
+  const source = (async function* () {
+    for (const text of ['a', 'b', 'c']) yield bytes(text)
+    await seen
+    yield bytes('d')
+  })()
+  const pieces: string[] = []
+  for await (const piece of mergeChunks(source)) {
+    pieces.push(new TextDecoder().decode(piece))
+    see()
+  }
   expect(pieces).toEqual(['abc', 'd'])
 })
 

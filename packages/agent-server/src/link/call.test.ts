@@ -53,19 +53,29 @@ test('failures arrive with their code; what is unknown is said', async () => {
 })
 
 test('an abort reaches the handler, and the caller waits until it has cleaned up', async () => {
-  let cleaned = false
+  const { promise: aborted, resolve: sayAborted } = Promise.withResolvers<void>()
+  const { promise: cleaned, resolve: clean } = Promise.withResolvers<void>()
   const { caller } = connect({
     async waits(_params, _call, signal) {
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
-      await new Promise((resolve) => setTimeout(resolve, 20))
-      cleaned = true
+      sayAborted()
+      await cleaned
+    },
+    async echoes() {
+      return 'echo'
     },
   })
   const abort = new AbortController()
   const call = caller.call('waits', {}, abort.signal)
+  let hasEnded = false
+  const end = call.result.finally(() => (hasEnded = true)).catch((error: unknown) => error)
   abort.abort()
-  await expect(call.result).rejects.toMatchObject({ code: 'cancelled' })
-  expect(cleaned).toBe(true)
+  await aborted
+  // A whole round trip later the caller still waits.
+  expect(await caller.call('echoes', {}, never).result).toBe('echo')
+  expect(hasEnded).toBe(false)
+  clean()
+  expect(await end).toMatchObject({ code: 'cancelled' })
 })
 
 test('a call that nobody reads stops its sender, and only it', async () => {
