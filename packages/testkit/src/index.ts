@@ -24,3 +24,5 @@ export {
 } from './tutti-stack.ts'
 export { createRecordingTemporal, type RecordingTemporal } from './recording-temporal.ts'
 export { startTestApi, type TestApi } from './test-api.ts'
+export { createTestCertificates, type TestCertificate } from './test-certificates.ts'
+export { startTlsProxy, type TlsProxy } from './tls-proxy.ts'

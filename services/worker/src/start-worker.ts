@@ -32,13 +32,14 @@ import { checkSearchAttributes } from './search-attributes.ts'
 import { logActivities } from './log-activities.ts'
 import { observeActivities } from './observe-activities.ts'
 import { serveMetrics } from './serve-metrics.ts'
+import type { TemporalAccess } from './temporal-access.ts'
 import { logTemporal } from './temporal-log.ts'
 import { traceActivities } from './trace-activities.ts'
 import { createWorkerMetrics } from './worker-metrics.ts'
 import type { WorkerConfig } from './worker-config.ts'
 
 export interface WorkerOptions {
-  readonly temporal: { readonly address: string; readonly namespace: string }
+  readonly temporal: { readonly address: string; readonly namespace: string; readonly access: TemporalAccess }
   readonly stores: {
     readonly eventLog: EventLog
     readonly catalog: Catalog
@@ -102,8 +103,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
       : undefined
   logTemporal(log)
   const [native, connection, workflowBundlePath] = await Promise.all([
-    NativeConnection.connect({ address: temporal.address }),
-    Connection.connect({ address: temporal.address }),
+    NativeConnection.connect({ ...temporal.access, address: temporal.address }),
+    Connection.connect({ ...temporal.access, address: temporal.address }),
     bundleWorkflows(options.cacheDir),
   ])
   await checkSearchAttributes(connection, temporal.namespace)

@@ -113,7 +113,7 @@ function crashPointOf(env: Env, dataDir: string): CrashPoint {
 const startApi: StackParts<Stores>['startApi'] = async (stores, context) => {
   const { store, blobs, mirrors, crashPoint, registry } = stores
   const { dataDir, config, temporal } = context
-  const connection = await Connection.connect({ address: temporal.address })
+  const connection = await Connection.connect({ ...temporal.access, address: temporal.address })
   const key = await ensureLocalKey(dataDir)
   const server = createApiServer({
     eventLog: store.eventLog,

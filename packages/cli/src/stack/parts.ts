@@ -1,3 +1,4 @@
+import type { TemporalAccess } from '@tutti/worker'
 import type { ResolvedConfig } from '../config/load-config.ts'
 
 /** What every part of the stack is started with. */
@@ -10,6 +11,7 @@ export interface PartContext {
   readonly temporal: {
     readonly address: string
     readonly namespace: string
+    readonly access: TemporalAccess
     readonly uiAddress?: string
     readonly origin: string
   }

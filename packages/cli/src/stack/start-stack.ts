@@ -78,6 +78,7 @@ export async function startStack(options: StartStack): Promise<Stack | { readonl
       temporal: {
         address: temporal.address,
         namespace: temporal.namespace,
+        access: temporal.access,
         origin: temporal.origin,
         ...(temporal.uiAddress === undefined ? {} : { uiAddress: temporal.uiAddress }),
       },

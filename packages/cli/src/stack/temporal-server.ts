@@ -1,8 +1,9 @@
 import { TuttiError } from '@tutti/core'
 import { describeTemporal, findTemporalServer } from '@tutti/temporal-binary'
+import type { TemporalAccess } from '@tutti/worker'
 import type { Locks } from './locks.ts'
 import { isSameProcess } from './process-identity.ts'
-import { isTemporalHealthy } from './temporal-health.ts'
+import { isTemporalHealthy, temporalProblem } from './temporal-health.ts'
 import {
   endTemporalProcess,
   findLiving,
@@ -17,6 +18,8 @@ export interface TemporalServer {
   /** `host:port`. */
   readonly address: string
   readonly namespace: string
+  /** TLS and keys of a cluster elsewhere; empty for our own server. */
+  readonly access: TemporalAccess
   /** Absent for a cluster that is not ours. */
   readonly uiAddress?: string
   /** One line: what was taken and from where. */
@@ -58,13 +61,16 @@ export async function ensureTemporal(options: EnsureTemporal): Promise<TemporalS
   const found = await findTemporalServer({ env: { ...env }, log, signal })
   if (found.kind === 'missing') throw new TuttiError('failed_precondition', found.message)
   if (found.kind === 'address') {
-    const namespace = env['TEMPORAL_NAMESPACE'] || temporalNamespace
-    if (await isTemporalHealthy(found.address, namespace, foreignMs)) {
-      return foreignServer(found.address, namespace, describeTemporal(found))
-    }
+    // Only here: our own server's start need not wait for the library.
+    const { readTemporalAccess } = await import('./read-temporal-access.ts')
+    const { namespace = temporalNamespace, access } = readTemporalAccess(env)
+    const cluster = { address: found.address, namespace, access }
+    const problem = await temporalProblem(cluster, foreignMs)
+    if (problem === undefined) return foreignServer(cluster, describeTemporal(found))
+    const how = access.tls ? 'with TLS' : 'without TLS'
     throw new TuttiError(
       'unavailable',
-      `The Temporal cluster at ${found.address} (TEMPORAL_ADDRESS) does not answer for the namespace ${namespace}. Start it, set TEMPORAL_NAMESPACE, or unset TEMPORAL_ADDRESS to let Tutti start its own server.`,
+      `The Temporal cluster at ${found.address} (TEMPORAL_ADDRESS, ${how}) does not answer for the namespace ${namespace}: ${problem}. Start it, correct TEMPORAL_NAMESPACE, TEMPORAL_API_KEY or TEMPORAL_TLS (true or false) and its certificates, or unset TEMPORAL_ADDRESS to let Tutti start its own server.`,
       { address: found.address, namespace },
     )
   }
@@ -112,6 +118,7 @@ export async function ensureTemporal(options: EnsureTemporal): Promise<TemporalS
   return {
     address,
     namespace: temporalNamespace,
+    access: {},
     uiAddress: `http://127.0.0.1:${record.uiPort}`,
     origin: describeTemporal(found),
     failed,
@@ -155,10 +162,12 @@ async function adoptOrStart(
   })
 }
 
-function foreignServer(address: string, namespace: string, origin: string): TemporalServer {
+function foreignServer(
+  cluster: Pick<TemporalServer, 'address' | 'namespace' | 'access'>,
+  origin: string,
+): TemporalServer {
   return {
-    address,
-    namespace,
+    ...cluster,
     origin,
     failed: new Promise<never>(() => {}),
     stop: async () => {},
