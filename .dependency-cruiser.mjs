@@ -3,6 +3,7 @@ export const layers = {
   'packages/core': 0,
   'packages/proto': 0,
   'packages/temporal-binary': 0,
+  'packages/processes': 1,
   'packages/protocol': 1,
   'packages/store': 2,
   'packages/blob-store': 2,

@@ -3,8 +3,8 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { isRunning } from '@tutti/processes'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { isAlive } from '../../test/is-alive.ts'
 
 const module = pathToFileURL(join(import.meta.dirname, 'run-pinned.mjs')).href
 /** Writes each signal that it gets as one line; ends by itself after the second SIGINT, or at once by SIGTERM. */
@@ -77,7 +77,7 @@ test('a launcher that is killed outright takes the program with it', async () =>
   await launch(program, folder)
   const pid = Number(await readWhenThere('pid'))
   launcher.kill('SIGKILL')
-  await expect.poll(() => isAlive(pid), { timeout: 10_000 }).toBe(false)
+  await expect.poll(() => isRunning(pid), { timeout: 10_000 }).toBe(false)
   expect(await readWhenThere('signals')).toBe('SIGTERM\n')
 })
 

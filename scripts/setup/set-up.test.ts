@@ -1,8 +1,8 @@
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isRunning } from '@tutti/processes'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { isAlive } from '../../test/is-alive.ts'
 import { checkTools } from './check-tools.mjs'
 import { trySandbox } from './ensure-sandbox.mjs'
 import { runStep } from './run-step.mjs'
@@ -68,7 +68,7 @@ describe('runStep', () => {
       .then(() => readFile(join(folder, 'pid'), 'utf8'))
     stop.abort(new Error('interrupted'))
     await expect(step).rejects.toThrow('interrupted')
-    await expect.poll(() => isAlive(Number(pid))).toBe(false)
+    await expect.poll(() => isRunning(Number(pid))).toBe(false)
   })
 })
 

@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from 'node:fs'
 import type { AgentConfig } from '@tutti/core'
+import { isRunning } from '@tutti/processes'
 import type { TaskEvent } from '@tutti/protocol'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { AgentAdapter, AgentHost, AgentSession, TurnOutcome } from './port.ts'
@@ -87,7 +87,7 @@ export function testAgentContract(name: string, contract: AgentContract): void {
       await expect(turn).rejects.toMatchObject({ name: 'TuttiError', code: 'cancelled' })
       for (const file of ['pid', 'child']) {
         const pid = Number(text(await host.readFile(file, 100, never)))
-        await expect.poll(() => isAlive(pid)).toBe(false)
+        await expect.poll(() => isRunning(pid)).toBe(false)
       }
     })
 
@@ -97,7 +97,7 @@ export function testAgentContract(name: string, contract: AgentContract): void {
         if (outputOf([event]).includes('ready')) break
       }
       const pid = Number(text(await host.readFile('pid', 100, never)))
-      await expect.poll(() => isAlive(pid)).toBe(false)
+      await expect.poll(() => isRunning(pid)).toBe(false)
     })
 
     test('asks, waits for the answer and goes on with it; a question is answered once', async () => {
@@ -244,15 +244,4 @@ function wordsOf(events: readonly TaskEvent[]): string {
 
 function text(bytes: Uint8Array): string {
   return new TextDecoder().decode(bytes)
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-  } catch {
-    return false
-  }
-  // Where process 1 does not reap, as in some containers, a dead orphan stays as a zombie.
-  const stat = `/proc/${pid}/stat`
-  return !existsSync(stat) || !/\) Z /.test(readFileSync(stat, 'utf8'))
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { readdir, stat, unlink } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { isRunning } from '@tutti/processes'
 
 const maxAgeMs = 24 * 60 * 60 * 1000
 
@@ -16,17 +17,8 @@ export async function removeLeftovers(folder: string): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name)
     const [madeOn, pid] = name.split('.')
-    const dead = madeOn === host && !isAlive(Number(pid))
+    const dead = madeOn === host && !isRunning(Number(pid))
     const file = await stat(path).catch(() => undefined)
     if (file?.isFile() && (dead || Date.now() - file.mtimeMs > maxAgeMs)) await unlink(path).catch(() => {})
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TuttiError } from '@tutti/core'
+import { isRunning } from '@tutti/processes'
 
 /** `endpoint.json` of a data folder: where its server answers. Written when it is ready, removed at a clean stop. */
 export interface Endpoint {
@@ -34,7 +35,7 @@ export async function readEndpoint(dataDir: string): Promise<FoundEndpoint | und
   })
   if (text === undefined) return undefined
   const endpoint = parseEndpoint(text, path)
-  if (!isAlive(endpoint.pid)) return undefined
+  if (!isRunning(endpoint.pid)) return undefined
   return { ...endpoint, key: await readKey(endpoint.keyFile) }
 }
 
@@ -74,13 +75,4 @@ function parseEndpoint(text: string, path: string): Endpoint {
       path,
     },
   )
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
 }

@@ -1,7 +1,8 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isRunning } from '@tutti/processes'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { withProcessLock } from './process-lock.ts'
 import { createGitRunner } from './run-git.ts'
@@ -21,15 +22,6 @@ async function slowGit(): Promise<string> {
   return path
 }
 
-const isAlive = (pid: number) => {
-  try {
-    process.kill(pid, 0)
-    return !execFileSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' }).startsWith('Z')
-  } catch {
-    return false
-  }
-}
-
 test.each(['abort', 'time limit'])('%s kills git and everything that it started', async (how) => {
   const git = createGitRunner({ gitPath: await slowGit(), home: folder })
   const controller = new AbortController()
@@ -38,7 +30,7 @@ test.each(['abort', 'time limit'])('%s kills git and everything that it started'
   const child = await vi.waitFor(async () => Number(await readFile(join(folder, 'child'), 'utf8')))
   if (how === 'abort') controller.abort()
   expect(await ended).toMatchObject({ code: how === 'abort' ? 'cancelled' : 'deadline_exceeded' })
-  await vi.waitFor(() => expect(isAlive(child)).toBe(false))
+  await vi.waitFor(() => expect(isRunning(child)).toBe(false))
 })
 
 test('says how to get git when there is none', async () => {

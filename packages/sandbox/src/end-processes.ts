@@ -1,5 +1,4 @@
 import { systemClock, TuttiError, type Clock } from '@tutti/core'
-import { groupProcesses } from './cgroup-folder.ts'
 import {
   bootId,
   isRunning,
@@ -8,7 +7,8 @@ import {
   processesInNamespace,
   processesMarked,
   signalProcess,
-} from './processes.ts'
+} from '@tutti/processes'
+import { groupProcesses } from './cgroup-folder.ts'
 import { sandboxMarker } from './sandbox-marker.ts'
 import type { SandboxState } from './sandbox-state.ts'
 

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { rmSync } from 'node:fs'
+import { signalProcess } from '@tutti/processes'
 import { removeGroups } from './cgroup-folder.ts'
 import { sandboxProcesses } from './end-processes.ts'
-import { signalProcess } from './processes.ts'
 import { diskData, systemEnv } from './sandbox-disk.ts'
 import { sandboxFolder, stateFile, type SandboxState } from './sandbox-state.ts'
 

@@ -2,6 +2,7 @@ import { realpathSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TuttiError, throwIfCancelled } from '@tutti/core'
+import { isSameProcess, processStart, signalProcess } from '@tutti/processes'
 import { baseEnvironment, pathBelow } from './base-environment.ts'
 import { bubblewrapProfile, insidePaths, ownEtcFiles } from './bubblewrap-profile.ts'
 import type { BubblewrapSupport } from './bubblewrap-probe.ts'
@@ -9,7 +10,6 @@ import { sandboxProcesses } from './end-processes.ts'
 import { getHostFile, hostPath, putHostFile } from './host-files.ts'
 import { launchArgv } from './launch-argv.ts'
 import type { Exec, ExecRequest, LimitName, Sandbox, SandboxSpec } from './port.ts'
-import { isSameProcess, processStat, signalProcess } from './processes.ts'
 import { capProcesses } from './process-cap.ts'
 import type { ResourceGroup } from './resource-group.ts'
 import { mountedLimitHit, type SandboxDisk } from './sandbox-disk.ts'
@@ -125,8 +125,8 @@ export function createLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
     await remember({ main: program.name })
     const told = await program.told
     const init = told === '' ? undefined : (JSON.parse(told) as { 'child-pid': number })['child-pid']
-    const stat = init === undefined ? undefined : processStat(init)
-    if (stat) await remember({ init: { pid: stat.pid, start: stat.start } })
+    const start = init === undefined ? undefined : processStart(init)
+    if (init !== undefined && start !== undefined) await remember({ init: { pid: init, start } })
     void program.exec.exit.then(() => (gone = true))
     return program.exec
   }

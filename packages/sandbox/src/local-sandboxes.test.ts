@@ -4,10 +4,10 @@ import { createServer as createHttpServer } from 'node:http'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { processesMarked, processStat } from '@tutti/processes'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { describeLocalSandbox } from './describe-local-sandbox.ts'
 import type { LocalSandboxesOptions } from './local-sandboxes.ts'
-import { processesMarked, processStat } from './processes.ts'
 import { createTestSubject, never, type TestSubject } from './test-subject.ts'
 
 const subjects: TestSubject[] = []

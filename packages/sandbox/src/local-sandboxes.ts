@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { settings, systemClock, throwIfCancelled, TuttiError, type Clock } from '@tutti/core'
+import { bootId, processStart } from '@tutti/processes'
 import { probeBubblewrap, refuseIsolation, type BubblewrapSupport } from './bubblewrap-probe.ts'
 import { removeEmptyGroups } from './remove-empty-groups.ts'
 import { endProcesses } from './end-processes.ts'
@@ -11,7 +12,6 @@ import { killSandboxNow } from './kill-sandbox-now.ts'
 import { createLocalSandbox, type LocalSandbox } from './local-sandbox.ts'
 import { pickLimiter } from './pick-limiter.ts'
 import type { SandboxProvider, SandboxRef, SandboxSpec } from './port.ts'
-import { bootId, processStat } from './processes.ts'
 import type { LimiterKind, ResourceLimiter } from './resource-group.ts'
 import { canMountDisk, makeDisk, removeDisk } from './sandbox-disk.ts'
 import {
@@ -105,7 +105,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
       owner: spec.owner,
       isolation: spec.policy.isolation,
       bootId: bootId(),
-      maker: { pid: process.pid, start: processStat(process.pid)?.start ?? '' },
+      maker: { pid: process.pid, start: processStart(process.pid) ?? '' },
       groups: [],
       mounted,
     }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import { bootId, isSameProcess } from '@tutti/processes'
 import { passingName } from './passing-name.ts'
-import { bootId, isSameProcess } from './processes.ts'
 
 export interface ProcessName {
   readonly pid: number

@@ -2,8 +2,8 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { PassThrough, type Readable, type Writable } from 'node:stream'
 import { TuttiError } from '@tutti/core'
+import { processStart } from '@tutti/processes'
 import type { Exec, ExecExit } from './port.ts'
-import { processStat } from './processes.ts'
 import type { ProcessName } from './sandbox-state.ts'
 
 export interface ProgramRequest {
@@ -61,7 +61,7 @@ export async function startProgram(request: ProgramRequest): Promise<StartedProg
   // A program that ends without reading breaks the pipe; its exit says so.
   stdin.on('error', () => {})
   return {
-    name: { pid, start: processStat(pid)?.start ?? '' },
+    name: { pid, start: processStart(pid) ?? '' },
     told: request.tells ? readAll(child.stdio[4] as Readable) : Promise.resolve(''),
     exec: {
       stdout,

@@ -1,6 +1,6 @@
 import type { SandboxLimits } from '@tutti/core'
+import { processStat } from '@tutti/processes'
 import { measureFolders } from './measure-folder.ts'
-import { processStat } from './processes.ts'
 import type { LimitName } from './port.ts'
 import { mountedLimitHit, type SandboxDisk } from './sandbox-disk.ts'
 

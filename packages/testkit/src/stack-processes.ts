@@ -1,5 +1,6 @@
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { allPids, isRunning, pidNamespace } from '@tutti/processes'
 
 /** In the environment of every process inside a sandbox. */
 const sandboxMarker = 'TUTTI_SANDBOX_ID'
@@ -9,7 +10,7 @@ export const markedPath = (folder: string): string => `${process.env['PATH']}:${
 
 /** Living processes with the folder in their command line: roles and Temporal. Linux only. */
 export const processesNaming = (folder: string): number[] =>
-  pids().filter((pid) => pid !== process.pid && read(pid, 'cmdline').includes(folder))
+  allPids().filter((pid) => pid !== process.pid && read(pid, 'cmdline').includes(folder))
 
 /**
  * Living processes of the sandboxes that a stack with this {@link markedPath} made: bubblewrap's own, all in their pid
@@ -17,30 +18,15 @@ export const processesNaming = (folder: string): number[] =>
  */
 export function sandboxProcesses(folder: string): string[] {
   if (process.platform !== 'linux') return []
-  const own = namespaceOf(process.pid)
-  const roots = pids().filter((pid) => {
+  const own = pidNamespace(process.pid)
+  const roots = allPids().filter((pid) => {
     const environment = read(pid, 'environ')
     if (!environment.includes(join(folder, 'none'))) return false
     return read(pid, 'cmdline').includes('bwrap') || environment.includes(`${sandboxMarker}=`)
   })
-  const namespaces = new Set(roots.map(namespaceOf).filter((name) => name !== own && name !== ''))
-  const all = new Set([...roots, ...pids().filter((pid) => namespaces.has(namespaceOf(pid)))])
-  return [...all].filter(isAlive).map((pid) => `${pid} ${read(pid, 'cmdline').replaceAll('\0', ' ')}`)
-}
-
-const pids = () =>
-  readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number)
-
-const isAlive = (pid: number) => /\) [^ZX] /.test(read(pid, 'stat'))
-
-function namespaceOf(pid: number): string {
-  try {
-    return readlinkSync(`/proc/${pid}/ns/pid`)
-  } catch {
-    return ''
-  }
+  const namespaces = new Set(roots.map(pidNamespace).filter((name) => name !== own && name !== undefined))
+  const all = new Set([...roots, ...allPids().filter((pid) => namespaces.has(pidNamespace(pid)))])
+  return [...all].filter(isRunning).map((pid) => `${pid} ${read(pid, 'cmdline').replaceAll('\0', ' ')}`)
 }
 
 function read(pid: number, name: string): string {

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
-import { allPids, isRunning, processesMarked, sandboxMarker, signalProcess } from '@tutti/sandbox'
+import { allPids, isRunning, processesMarked, signalProcess } from '@tutti/processes'
+import { sandboxMarker } from '@tutti/sandbox'
 
 const pollMs = 15
 

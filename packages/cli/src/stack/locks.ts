@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { systemClock } from '@tutti/core'
-import { isSameProcess, processStart } from './process-identity.ts'
+import { isSameProcess, processStart } from '@tutti/processes'
 
 export type LockKind = 'dev' | 'api' | 'worker'
 

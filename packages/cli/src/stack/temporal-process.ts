@@ -3,9 +3,9 @@ import { closeSync, openSync, readFileSync, readdirSync, renameSync, writeFileSy
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { TuttiError, searchAttributes, systemClock } from '@tutti/core'
+import { isSameProcess, processStart } from '@tutti/processes'
 import { freePort } from './free-port.ts'
 import { listensOn } from './listens-on.ts'
-import { isSameProcess, processStart } from './process-identity.ts'
 import { isTemporalHealthy } from './temporal-health.ts'
 
 /** `server.json` beside the database: which process serves it, and on which ports. `pid` 0: it was stopped. */

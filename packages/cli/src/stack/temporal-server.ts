@@ -1,8 +1,8 @@
 import { TuttiError } from '@tutti/core'
+import { isSameProcess } from '@tutti/processes'
 import { describeTemporal, findTemporalServer } from '@tutti/temporal-binary'
 import type { TemporalAccess } from '@tutti/worker'
 import type { Locks } from './locks.ts'
-import { isSameProcess } from './process-identity.ts'
 import { isTemporalHealthy, temporalProblem } from './temporal-health.ts'
 import {
   endTemporalProcess,

@@ -4,6 +4,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { LogId } from '@tutti/core'
+import { isRunning } from '@tutti/processes'
 
 /** Tells the other processes on the same data folder which logs have grown. Only a hint: who misses one finds out by polling. */
 export interface WakeSockets {
@@ -101,15 +102,6 @@ function listen(server: ReturnType<typeof createServer>, path: string): Promise<
 
 async function removeStale(path: string, name: string): Promise<void> {
   const made = await stat(path).catch(() => undefined)
-  if (!made || (isAlive(Number.parseInt(name, 10)) && Date.now() - made.mtimeMs < graceMs)) return
+  if (!made || (isRunning(Number.parseInt(name, 10)) && Date.now() - made.mtimeMs < graceMs)) return
   await unlink(path).catch(() => {})
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
 }

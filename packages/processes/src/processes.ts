@@ -4,8 +4,8 @@ export interface ProcessStat {
   readonly pid: number
   readonly parent: number
   readonly state: string
-  /** Clock ticks since boot: with the pid it names one process for good. */
-  readonly start: string
+  /** Clock ticks since boot; `processStart` has what names a process for good. */
+  readonly startTicks: string
   readonly residentBytes: number
 }
 
@@ -21,39 +21,14 @@ export function processStat(pid: number): ProcessStat | undefined {
     pid,
     state: fields[0] ?? '',
     parent: Number(fields[1]),
-    start: fields[19] ?? '',
+    startTicks: fields[19] ?? '',
     residentBytes: Number(fields[21]) * pageBytes,
-  }
-}
-
-/** Other systems than Linux can only say whether a pid is in use. */
-const hasProc = existsSync('/proc/self/stat')
-
-/** Whether exactly this process still runs; a zombie does not. */
-export function isSameProcess(pid: number, start: string): boolean {
-  if (!hasProc) return isPidInUse(pid)
-  const stat = processStat(pid)
-  return stat !== undefined && stat.start === start && stat.state !== 'Z'
-}
-
-/** Whether a pid is that of a living process. */
-export function isRunning(pid: number): boolean {
-  if (!hasProc) return isPidInUse(pid)
-  const state = processStat(pid)?.state
-  return state !== undefined && state !== 'Z'
-}
-
-function isPidInUse(pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
   }
 }
 
 /** Every process that can be seen; none where there is no /proc. */
 export function allPids(): number[] {
-  if (!hasProc) return []
+  if (!existsSync('/proc')) return []
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
     .map(Number)
@@ -98,7 +73,10 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-export const bootId = (): string => readProc('/proc/sys/kernel/random/boot_id')?.trim() ?? ''
+let knownBoot: string | undefined
+
+/** Another one after each start of the machine; empty where there is no /proc. */
+export const bootId = (): string => (knownBoot ??= readProc('/proc/sys/kernel/random/boot_id')?.trim() ?? '')
 
 function readProc(path: string): string | undefined {
   try {

@@ -1,0 +1,11 @@
+export { isRunning, isSameProcess, processStart } from './process-start.ts'
+export {
+  allPids,
+  bootId,
+  pidNamespace,
+  processStat,
+  processesInNamespace,
+  processesMarked,
+  signalProcess,
+  type ProcessStat,
+} from './processes.ts'
