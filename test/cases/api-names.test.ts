@@ -97,7 +97,7 @@ describe('SEC-11 options hidden in names, in the fields of create and deliver', 
 
   test('a title that is made from a prompt shows control and direction marks as escapes', async () => {
     const response = await post(createAgent, { ...body, prompt: '\u202eevil\u001b[31m\u009b31m\nsecond' })
-    expect(await response.json()).toMatchObject({ agent: { title: '\\u202eevil\\u001b[31m\\u009b31m' } })
+    expect(await response.json()).toMatchObject({ agent: { title: '\\u{202e}evil\\u{1b}[31m\\u{9b}31m' } })
   })
 
   test('nothing was started that names asked for', () => {
