@@ -5,11 +5,9 @@ import { createTestRepository, createTuttiStack, type TestRepository, type Tutti
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { startAgent, type AgentDriver } from './agent-driver.ts'
 import { connect } from './connect.ts'
+import { script } from './script.ts'
 
 const temporalPath = inject('temporalServer')
-
-/** A script of the deterministic brain. */
-const script = (...lines: readonly string[]) => ['```tutti-script', ...lines, '```'].join('\n')
 
 describe.skipIf(!temporalPath)('the life of one agent, over the API', { timeout: 120_000 }, () => {
   let stack: TuttiStack

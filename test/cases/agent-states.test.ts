@@ -4,6 +4,7 @@ import { createTestRepository, createTuttiStack, type TestRepository, type Tutti
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { driveAgent, startAgent, type AgentDriver } from './agent-driver.ts'
 import { connect } from './connect.ts'
+import { script } from './script.ts'
 import {
   agentCommands,
   agentStates,
@@ -15,7 +16,6 @@ import {
 
 const temporalPath = inject('temporalServer')
 
-const script = (...lines: readonly string[]) => ['```tutti-script', ...lines, '```'].join('\n')
 const long = script('run: echo at-work; sleep 900')
 
 /** What one call answered; a refusal as its code, its words and the state it names. */

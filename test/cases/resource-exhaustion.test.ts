@@ -5,10 +5,10 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from '
 import { startAgent, type AgentDriver } from './agent-driver.ts'
 import { connect } from './connect.ts'
 import { nothingLeft } from './nothing-left.ts'
+import { script } from './script.ts'
 
 const temporalPath = inject('temporalServer')
 
-const script = (...lines: readonly string[]) => ['```tutti-script', ...lines, '```'].join('\n')
 const pids = 48
 
 describe.skipIf(!temporalPath)('SEC-07 exhaustion stays in one sandbox', { timeout: 120_000 }, () => {

@@ -6,10 +6,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from '
 import { startAgent, type AgentDriver } from './agent-driver.ts'
 import { connect } from './connect.ts'
 import { nothingLeft } from './nothing-left.ts'
+import { script } from './script.ts'
 
 const temporalPath = inject('temporalServer')
-
-const script = (...lines: readonly string[]) => ['```tutti-script', ...lines, '```'].join('\n')
 
 /** A web server, a session leader of its own that ignores SIGTERM, and a loop: all detached, each with a word to know it by. */
 const leaveBehind = [

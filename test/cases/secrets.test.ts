@@ -7,6 +7,7 @@ import { createTestRepository, createTuttiStack, type TestRepository, type Tutti
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { startAgent, type AgentDriver } from './agent-driver.ts'
 import { startLoggedDev, type LoggedDev } from './logged-dev.ts'
+import { script } from './script.ts'
 import { canaryPrefix, formsOf, probeProgram } from './secret-probe.ts'
 
 const temporalPath = inject('temporalServer')
@@ -25,8 +26,6 @@ const secretNames = [
   'SOMETHING_ELSE',
 ]
 const canary = (name: string) => `${canaryPrefix}-${name.toLowerCase()}-${randomBytes(12).toString('hex')}`
-
-const script = (...lines: readonly string[]) => ['```tutti-script', ...lines, '```'].join('\n')
 
 interface Probe {
   readonly files: number

@@ -6,11 +6,9 @@ import { createTestRepository, createTuttiStack, type TestRepository, type Tutti
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { startAgent } from './agent-driver.ts'
 import { connect } from './connect.ts'
+import { script } from './script.ts'
 
 const temporalPath = inject('temporalServer')
-
-/** A script of the deterministic brain. */
-const script = (...lines: readonly string[]) => ['```tutti-script', ...lines, '```'].join('\n')
 
 describe.skipIf(!temporalPath)('the state of an agent, saved by a worker', { timeout: 120_000 }, () => {
   let stack: TuttiStack

@@ -47,8 +47,7 @@ export function followAgentEvents(
           { bcId, follow, ...(offsetKey === undefined ? {} : { offsetKey }) },
           { signal: connection },
         ),
-      offsetOf: (message) => message.offsetKey,
-      isHeartbeat: (message) => message.eventJson === '',
+      ...loggedEvents,
       from,
       signal,
     },
@@ -69,13 +68,18 @@ export function followEnsembleEvents(
           { ensembleId, follow, ...(offsetKey === undefined ? {} : { offsetKey }) },
           { signal: connection },
         ),
-      offsetOf: (message) => message.offsetKey,
-      isHeartbeat: (message) => message.eventJson === '',
+      ...loggedEvents,
       from,
       signal,
     },
     policy,
   )
+}
+
+/** How positions and heartbeats are told in a stream of a log's events. */
+const loggedEvents = {
+  offsetOf: (message: LoggedEvent) => message.offsetKey,
+  isHeartbeat: (message: LoggedEvent) => message.eventJson === '',
 }
 
 /**

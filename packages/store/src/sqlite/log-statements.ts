@@ -3,7 +3,7 @@ import { TuttiError, type LogId } from '@tutti/core'
 import type { Appended, LogHead, LogRecord, ReadResult } from '../event-log/port.ts'
 import type { AppendAsk, ReadAsk } from './messages.ts'
 import { isCorrupt } from './sqlite-errors.ts'
-import { recordChecksum, recordFormat } from './record-checksum.ts'
+import { recordChecksum, recordFormat, type ChecksummedRecord } from './record-checksum.ts'
 
 /** A filtered read looks at this many bytes at most before it answers, so that it cannot hold the thread up. */
 const maxScannedBytes = 16 << 20
@@ -183,14 +183,7 @@ export function createLogStatements(db: DatabaseSync) {
   }
 }
 
-interface StoredRecord {
-  readonly sequence: number
-  readonly type: string
-  readonly body: string
-  readonly at: number
-  readonly producer: string
-  readonly epoch: number
-  readonly producerSequence: number
+interface StoredRecord extends ChecksummedRecord {
   readonly format: number
   readonly checksum: number
 }
