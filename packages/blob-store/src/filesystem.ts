@@ -13,7 +13,7 @@ const firstBytes = Array.from({ length: 256 }, (_, byte) => byte.toString(16).pa
 
 /**
  * Blobs as files below `root`, fanned out by the first byte of the hash; unfinished ones are in `root/tmp`, where those of
- * killed processes are removed at the start. The default store of the embedded mode; several processes may share it.
+ * killed processes are removed with the first put. The default store of the embedded mode; several processes may share it.
  */
 export function createFilesystemBlobStore({
   root,
@@ -26,13 +26,15 @@ export function createFilesystemBlobStore({
   const temporaries = join(base, 'tmp')
   const pathOf = (id: BlobId) => join(base, id.slice(7, 9), id)
   const folders = createDurableFolders(base)
-  // All folders at the start: later each would cost the blob that needs it first two more writes to the disk.
-  const ready = Promise.all([
-    removeLeftovers(temporaries),
-    folders.makeAll(base, ['tmp', ...firstBytes]),
-  ]).catch(() => {
-    // What could not be made now is made when it is needed, and a failure is told then.
-  })
+  let prepared: Promise<unknown> | undefined
+  // All folders at once: later each would cost the blob that needs it first two more writes to the disk.
+  const prepare = () =>
+    (prepared ??= Promise.all([
+      removeLeftovers(temporaries),
+      folders.makeAll(base, ['tmp', ...firstBytes]),
+    ]).catch(() => {
+      // What could not be made now is made when it is needed, and a failure is told then.
+    }))
 
   /** Gives the finished file its name. A blob that is there stays, unless it is damaged: then this good one replaces it. */
   async function publish(temporary: string, id: BlobId): Promise<void> {
@@ -66,7 +68,7 @@ export function createFilesystemBlobStore({
   return {
     async put(bytes, signal) {
       throwIfCancelled(signal)
-      await ready
+      await prepare()
       await folders.make(temporaries).catch(refuse)
       const temporary = join(temporaries, temporaryName())
       const file = await open(temporary, 'wx', 0o400).catch(refuse)
