@@ -99,7 +99,11 @@ export async function startTemporalProcess(options: StartTemporal): Promise<Temp
     try {
       return await launch(options, port, uiPort)
     } catch (error) {
-      const isLost = (await freePort(port, host)) !== port || (await freePort(uiPort, host)) !== uiPort
+      const isLost =
+        // Its own inner services take free ports as well, and may take the one that its UI was given.
+        /address already in use/.test(TuttiError.from(error).message) ||
+        (await freePort(port, host)) !== port ||
+        (await freePort(uiPort, host)) !== uiPort
       // Somebody else, most likely a start like this one, was faster with a port that was free a moment ago.
       if (options.signal.aborted || !isLost || attempt === maxLaunches) throw error
     }
