@@ -8,11 +8,10 @@ import {
   RepositoryService,
   SystemService,
 } from '@tutti/proto'
-import { createTestRepository, startTestApi, type TestApi, type TestRepository } from '@tutti/testkit'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startDemoApi, type DemoApi } from './demo-api.ts'
 
-let api: TestApi
-let files: TestRepository
+let api: DemoApi
 const services = [
   AgentService,
   BackgroundComposerService,
@@ -24,14 +23,9 @@ const services = [
 const never = new AbortController().signal
 
 beforeAll(async () => {
-  api = await startTestApi()
-  files = createTestRepository({ 'a.txt': 'a\n' })
-  await api.client(RepositoryService).addRepository({ path: files.path, name: 'demo' })
+  api = await startDemoApi()
 })
-afterAll(async () => {
-  await api.close()
-  files.remove()
-})
+afterAll(() => api.close())
 
 /** Fields that name a thing which must exist; deletion of objects has no method yet. */
 const idFields: Record<string, { readonly unknown: string; readonly malformed: readonly string[] }> = {
@@ -114,9 +108,9 @@ describe('API-04 ids that do not exist', () => {
 
   test('a raw path and a file: address are no repositories', async () => {
     for (const location of [
-      { registered: files.path },
-      { url: files.path },
-      { url: `file://${files.path}` },
+      { registered: api.files.path },
+      { url: api.files.path },
+      { url: `file://${api.files.path}` },
       { url: '../x' },
     ]) {
       const failure = await call(AgentService.method.createAgent, { prompt: 'x', repository: location })

@@ -2,27 +2,21 @@ import { existsSync, readdirSync } from 'node:fs'
 import { Socket } from 'node:net'
 
 import type { DescMethod, JsonObject } from '@bufbuild/protobuf'
-import { AgentService, BackgroundComposerService, RepositoryService } from '@tutti/proto'
-import { createTestRepository, startTestApi, type TestApi, type TestRepository } from '@tutti/testkit'
+import { AgentService, BackgroundComposerService } from '@tutti/proto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startDemoApi, type DemoApi } from './demo-api.ts'
 
 import { withValue } from './request-fields.ts'
 
-let api: TestApi
-let files: TestRepository
+let api: DemoApi
 const { createAgent, deliverAgent } = AgentService.method
 const { startParallelAgentWorkflow, startBackgroundComposerFromSnapshot } = BackgroundComposerService.method
 
 beforeAll(async () => {
-  api = await startTestApi()
+  api = await startDemoApi()
   api.temporal.nothingToDeliver = true
-  files = createTestRepository({ 'a.txt': 'a\n' })
-  await api.client(RepositoryService).addRepository({ path: files.path, name: 'demo' })
 })
-afterAll(async () => {
-  await api.close()
-  files.remove()
-})
+afterAll(() => api.close())
 
 describe('SEC-11 options hidden in names, in the fields of create and deliver', () => {
   const names = [

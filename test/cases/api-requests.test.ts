@@ -8,13 +8,12 @@ import {
   RepositoryService,
   SystemService,
 } from '@tutti/proto'
-import { createTestRepository, startTestApi, type TestApi, type TestRepository } from '@tutti/testkit'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startDemoApi, type DemoApi } from './demo-api.ts'
 
 import { impossibleValues, requestFields, strangeValues, withValue } from './request-fields.ts'
 
-let api: TestApi
-let files: TestRepository
+let api: DemoApi
 let bcId: string
 const never = new AbortController().signal
 const services = [
@@ -30,16 +29,11 @@ const pathOf = (method: DescMethod) => `${method.parent.typeName}/${method.name}
 const createAgentPath = pathOf(AgentService.method.createAgent)
 
 beforeAll(async () => {
-  api = await startTestApi()
+  api = await startDemoApi()
   api.temporal.nothingToDeliver = true
-  files = createTestRepository({ 'a.txt': 'a\n' })
-  await api.client(RepositoryService).addRepository({ path: files.path, name: 'demo' })
   bcId = (await api.client(AgentService).createAgent(agentInit)).agent!.bcId
 })
-afterAll(async () => {
-  await api.close()
-  files.remove()
-})
+afterAll(() => api.close())
 
 const agentInit = {
   prompt: 'Do it',
@@ -61,7 +55,7 @@ const rightRequests = (): Record<string, JsonObject> => ({
   AnswerQuestion: { bc_id: bcId, answer: 'yes' },
   DeliverAgent: { bc_id: bcId },
   StopEnsemble: { ensemble_id: 'en-01890a5d-ac96-774b-bcce-b302099a8057' },
-  AddRepository: { path: files.path },
+  AddRepository: { path: api.files.path },
 })
 const writes = methods.filter(({ name }) => !/^(Get|List|Stream|Diff|Doctor)/.test(name))
 

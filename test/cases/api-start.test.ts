@@ -11,28 +11,22 @@ import {
   type StreamConversationResponse,
 } from '@tutti/proto'
 import { encodeRunEvent } from '@tutti/protocol'
-import { createTestRepository, startTestApi, type TestApi, type TestRepository } from '@tutti/testkit'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startDemoApi, type DemoApi } from './demo-api.ts'
 
-let api: TestApi
-let files: TestRepository
+let api: DemoApi
 const never = new AbortController().signal
 const repository = { location: { case: 'registered', value: 'demo' } } as const
 
 beforeAll(async () => {
-  api = await startTestApi({ 'stream.heartbeat': 400 })
-  files = createTestRepository({ 'a.txt': 'a\n' })
-  await api.client(RepositoryService).addRepository({ path: files.path, name: 'demo' })
+  api = await startDemoApi({ 'stream.heartbeat': 400 })
 })
-afterAll(async () => {
-  await api.close()
-  files.remove()
-})
+afterAll(() => api.close())
 
 test('a repository is registered by any folder in it, once', async () => {
   const repositories = api.client(RepositoryService)
-  const added = await repositories.addRepository({ path: `${files.path}/.git`, name: 'other' })
-  expect(added.repository).toMatchObject({ name: 'demo', path: files.path, defaultBranch: 'main' })
+  const added = await repositories.addRepository({ path: `${api.files.path}/.git`, name: 'other' })
+  expect(added.repository).toMatchObject({ name: 'demo', path: api.files.path, defaultBranch: 'main' })
   expect((await repositories.listRepositories({})).repositories).toHaveLength(1)
   await expect(repositories.addRepository({ path: '/nowhere' })).rejects.toThrow(
     /invalid_argument.*does not exist/,

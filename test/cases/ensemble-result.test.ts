@@ -6,25 +6,18 @@ import {
   CloudAgentWorkflowStatus,
   EnsembleService,
   ParallelAgentWorkflowStatusUpdate_Phase as Phase,
-  RepositoryService,
 } from '@tutti/proto'
 import { encodeRunEvent, type EnsembleResult, type RunEvent } from '@tutti/protocol'
-import { createTestRepository, startTestApi, type TestApi, type TestRepository } from '@tutti/testkit'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startDemoApi, type DemoApi } from './demo-api.ts'
 
 const never = new AbortController().signal
-let api: TestApi
-let files: TestRepository
+let api: DemoApi
 
 beforeAll(async () => {
-  api = await startTestApi()
-  files = createTestRepository({ 'a.txt': 'a\n' })
-  await api.client(RepositoryService).addRepository({ path: files.path, name: 'demo' })
+  api = await startDemoApi()
 })
-afterAll(async () => {
-  await api.close()
-  files.remove()
-})
+afterAll(() => api.close())
 
 async function start(count: number) {
   const spec = {

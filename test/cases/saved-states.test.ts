@@ -6,30 +6,23 @@ import {
   BackgroundComposerService,
   CloudAgentWorkflowStatus,
   PersistedMetadataVersion,
-  RepositoryService,
   type StreamConversationRequestSchema,
   type InitialState,
   type StreamConversationResponse,
 } from '@tutti/proto'
 import { encodeOffset, encodeRunEvent, type RunEvent } from '@tutti/protocol'
 import { blobIdFromBytes, blobIdToBytes } from '@tutti/protocol/wire'
-import { createTestRepository, startTestApi, type TestApi, type TestRepository } from '@tutti/testkit'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startDemoApi, type DemoApi } from './demo-api.ts'
 
-let api: TestApi
-let files: TestRepository
+let api: DemoApi
 const never = new AbortController().signal
 const repository = { location: { case: 'registered', value: 'demo' } } as const
 
 beforeAll(async () => {
-  api = await startTestApi()
-  files = createTestRepository({ 'a.txt': 'a\n' })
-  await api.client(RepositoryService).addRepository({ path: files.path, name: 'demo' })
+  api = await startDemoApi()
 })
-afterAll(async () => {
-  await api.close()
-  files.remove()
-})
+afterAll(() => api.close())
 
 async function startAgent(): Promise<AgentId> {
   const { agent } = await api.client(AgentService).createAgent({ prompt: 'Do it', repository })

@@ -1,4 +1,4 @@
-import { mirrorRefs, orCancelled, TuttiError, type LogId } from '@tutti/core'
+import { createSingleFlight, mirrorRefs, TuttiError, type LogId } from '@tutti/core'
 import type { Mirror, Mirrors } from '@tutti/git'
 import type { Catalog } from '@tutti/store'
 
@@ -24,22 +24,8 @@ export interface Base {
 export type OpenBase = (request: BaseRequest, signal: AbortSignal) => Promise<Base>
 
 export function createOpenBase(deps: { readonly mirrors: Mirrors; readonly catalog: Catalog }): OpenBase {
-  const opening = new Map<LogId, Promise<Base>>()
-  return async (request, signal) => {
-    const first = opening.get(request.log)
-    const shared =
-      first &&
-      (await orCancelled(
-        first.catch(() => undefined),
-        signal,
-      ))
-    if (shared) return shared
-    const own = openBase(deps, request, signal).finally(() => {
-      if (opening.get(request.log) === own) opening.delete(request.log)
-    })
-    opening.set(request.log, own)
-    return own
-  }
+  const once = createSingleFlight<LogId, Base>()
+  return (request, signal) => once(request.log, signal, () => openBase(deps, request, signal))
 }
 
 async function openBase(

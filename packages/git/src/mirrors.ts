@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { access, mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { TuttiError, throwIfCancelled, orCancelled } from '@tutti/core'
+import { createSingleFlight, TuttiError, throwIfCancelled } from '@tutti/core'
 import { LRUCache } from 'lru-cache'
 import { identityEnvironment } from './hardened.ts'
 import { withLockRepair } from './lock-repair.ts'
@@ -30,7 +30,7 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
   const root = resolve(folder)
   const home = join(root, '.home')
   const git = createGitRunner({ gitPath, home, ...(log ? { log } : {}) })
-  const waiting = new Map<string, Promise<Mirror>>()
+  const once = createSingleFlight<string, Mirror>()
 
   const known = new LRUCache<string, KnownHashes>({ max: keptMirrors })
   const knownOf = (path: string): KnownHashes => {
@@ -62,23 +62,8 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
   return {
     async open(text, signal) {
       const location = parseLocation(text)
-      const key = pathOf(location)
       // Whoever asks while a refresh still waits for its turn gets the same one: it will be new enough for both.
-      const shared = waiting.get(key)
-      if (shared) {
-        const mirror = await orCancelled(
-          shared.catch(() => undefined),
-          signal,
-        )
-        if (mirror) return mirror
-      }
-      const refreshed = refresh(location, signal, () => {
-        if (waiting.get(key) === refreshed) waiting.delete(key)
-      })
-      waiting.set(key, refreshed)
-      return await refreshed.finally(() => {
-        if (waiting.get(key) === refreshed) waiting.delete(key)
-      })
+      return await once(pathOf(location), signal, (leave) => refresh(location, signal, leave))
     },
 
     async attach(text, signal) {

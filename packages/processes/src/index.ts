@@ -1,3 +1,4 @@
+export { isAbandoned, passingName } from './passing-name.ts'
 export { isRunning, isSameProcess, processStart } from './process-start.ts'
 export {
   allPids,

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isAbandoned } from './passing-name.ts'
-import { stateFile } from './sandbox-state.ts'
+import { isAbandoned } from '@tutti/processes'
+import { isSandboxId, stateFile } from './sandbox-state.ts'
 
 /**
  * What lies under the root and belongs to nobody: of a process that died while it probed or wrote a state, and folders of sandboxes
@@ -16,4 +16,4 @@ export async function forgottenFiles(root: string): Promise<string[]> {
 const isForgotten = (root: string, name: string): boolean =>
   isAbandoned('probe', name) ||
   isAbandoned('state', name) ||
-  (/^[0-9a-f]{24}$/.test(name) && !existsSync(stateFile(root, name)))
+  (isSandboxId(name) && !existsSync(stateFile(root, name)))

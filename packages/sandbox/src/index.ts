@@ -14,6 +14,5 @@ export {
   type LocalSandboxProvider,
 } from './local-sandboxes.ts'
 export type { LimiterKind } from './resource-group.ts'
-export { isAbandoned, passingName } from './passing-name.ts'
 export { sandboxMarker } from './sandbox-marker.ts'
 export { describeLocalSandbox, type LocalSandboxDescription } from './describe-local-sandbox.ts'

@@ -4,7 +4,7 @@ import { mkdir, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { TuttiError } from '@tutti/core'
-import { passingName } from './passing-name.ts'
+import { passingName } from '@tutti/processes'
 
 const run = promisify(execFile)
 

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { bootId, isSameProcess } from '@tutti/processes'
-import { passingName } from './passing-name.ts'
+import { bootId, isSameProcess, passingName } from '@tutti/processes'
 
 export interface ProcessName {
   readonly pid: number
@@ -37,7 +36,7 @@ export const sandboxId = (root: string, key: string): string =>
     .digest('hex')
     .slice(0, 24)
 
-const isSandboxId = (text: string): boolean => /^[0-9a-f]{24}$/.test(text)
+export const isSandboxId = (text: string): boolean => /^[0-9a-f]{24}$/.test(text)
 
 export const stateFile = (root: string, id: string): string => join(root, `${id}.json`)
 export const sandboxFolder = (root: string, id: string): string => join(root, id)

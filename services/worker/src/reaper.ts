@@ -17,8 +17,8 @@ export interface ReaperDeps {
 const intervalMs = 30_000
 
 /**
- * Removes what nobody owns, outside every workflow (design §5): sandboxes and egress proxies whose process is dead, and slots of agents that are at
- * rest and have no sandbox here. The first sweep is done when this resolves.
+ * Removes what nobody owns, outside every workflow (design §5): sandboxes and egress proxies whose process is dead, and slots of
+ * agents that are at rest and have no sandbox here. The first sweep is done when this resolves.
  */
 export async function startReaper(deps: ReaperDeps): Promise<{ stop(): Promise<void> }> {
   const controller = new AbortController()

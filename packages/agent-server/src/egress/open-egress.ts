@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { isAbandoned, passingName } from '@tutti/sandbox'
+import { isAbandoned, passingName } from '@tutti/processes'
 import { createEgressProxy, type EgressProxyOptions } from './egress-proxy.ts'
 
 /** A running egress proxy in a folder of its own. */

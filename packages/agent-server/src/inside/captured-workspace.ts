@@ -51,11 +51,11 @@ export function createCapturedWorkspace({
   const absolute = (key: string) => pathBytes(Buffer.from(root).toString('latin1') + '/' + key)
 
   /** Walks, and leaves out what is ignored. A changed rule file makes every earlier answer void. */
-  async function look(signal: AbortSignal): Promise<ScannedTree & { files: Map<string, ScannedFile> }> {
+  async function look(signal: AbortSignal): Promise<ScannedTree> {
     const all = ignoredPaths.size === 0 ? await scanTree(root, { prune: isGitlink, signal }) : undefined
     if (all && rulesNow(all) === noRules) {
       rules = noRules
-      return { ...all, files: new Map(all.files) }
+      return all
     }
     const tracked = new Set([...known.keys(), ...(await ignored.forced(signal))])
     const holders = ancestors(tracked)

@@ -1,9 +1,9 @@
 import { execFile, spawn } from 'node:child_process'
-import { closeSync, openSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
+import { closeSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { TuttiError, searchAttributes, systemClock } from '@tutti/core'
-import { isSameProcess, processStart } from '@tutti/processes'
+import { allPids, isSameProcess, processStart } from '@tutti/processes'
 import { freePort } from './free-port.ts'
 import { listensOn } from './listens-on.ts'
 import { isTemporalHealthy } from './temporal-health.ts'
@@ -53,16 +53,14 @@ function writeRecord(folder: string, record: TemporalRecord): void {
 
 /** For the moment between the start of a server and its record: two servers must never share a database. */
 function findByDatabase(database: string): TemporalRecord | undefined {
-  if (process.platform !== 'linux') return undefined
-  for (const name of readdirSync('/proc')) {
-    if (!/^\d+$/.test(name)) continue
+  for (const pid of allPids()) {
     try {
-      const argv = readFileSync(`/proc/${name}/cmdline`, 'utf8').split('\0')
+      const argv = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
       if (argv[argv.indexOf('--db-filename') + 1] !== database || !argv.includes('start-dev')) continue
-      const start = processStart(Number(name))
+      const start = processStart(pid)
       if (start === undefined) continue
       const value = (flag: string) => Number(argv[argv.indexOf(flag) + 1])
-      return { pid: Number(name), start, port: value('--port'), uiPort: value('--ui-port') }
+      return { pid, start, port: value('--port'), uiPort: value('--ui-port') }
     } catch {
       // Ended while we looked, or not ours to look at.
     }

@@ -1,4 +1,4 @@
-import { isSameProcess, processStart } from '@tutti/processes'
+import { isSameProcess, processStart } from './process-start.ts'
 
 /** A name for what this process makes and takes away again: when it dies in between, {@link isAbandoned} tells. */
 export const passingName = (kind: string): string =>
