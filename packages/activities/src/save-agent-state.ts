@@ -1,5 +1,5 @@
-import { createHash } from 'node:crypto'
-import { TuttiError, type AgentId, type AgentStatus, type BlobId } from '@tutti/core'
+import { blobIdOf } from '@tutti/blob-store'
+import { TuttiError, type AgentId, type AgentStatus } from '@tutti/core'
 import { decodeOffset, decodeRunEvent, encodeOffset, type RunEvent } from '@tutti/protocol'
 import {
   decodeCloudAgentState,
@@ -96,5 +96,3 @@ async function completed({ blobs }: Deps, event: RunEvent, signal: AbortSignal):
   const bytes = await blobs.get(event.blobId, signal, { start: 0, end: promptBytes })
   return { ...event, text: new TextDecoder().decode(bytes) }
 }
-
-const blobIdOf = (text: string): BlobId => `sha256_${createHash('sha256').update(text).digest('hex')}`

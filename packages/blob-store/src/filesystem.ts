@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
-import { link, open, rename, stat, unlink, type FileHandle } from 'node:fs/promises'
+import { open, rename, stat, unlink, type FileHandle } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { TuttiError, noCrashPoints, throwIfCancelled, type BlobId, type CrashPoint } from '@tutti/core'
 import { abortableSource } from './abortable-source.ts'
+import { blobIdOfHash } from './blob-id.ts'
 import { checkRead, damaged, notFound } from './blob-errors.ts'
 import { createDurableFolders } from './durable-folders.ts'
 import { removeLeftovers, temporaryName } from './leftovers.ts'
@@ -36,14 +37,11 @@ export function createFilesystemBlobStore({
       // What could not be made now is made when it is needed, and a failure is told then.
     }))
 
-  /** Gives the finished file its name. A blob that is there stays, unless it is damaged: then this good one replaces it. */
+  /** Gives the finished file its name. It replaces a blob that is there: either has the same content, and a damaged one is mended so. */
   async function publish(temporary: string, id: BlobId): Promise<void> {
     const path = pathOf(id)
     await folders.make(dirname(path))
-    await link(temporary, path).catch(async (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error
-      if (!(await isIntact(path, id))) await rename(temporary, path)
-    })
+    await rename(temporary, path)
     await folders.sync(dirname(path))
   }
 
@@ -59,7 +57,7 @@ export function createFilesystemBlobStore({
         yield chunk
       }
       throwIfCancelled(signal)
-      if (hash && `sha256_${hash.digest('hex')}` !== id) throw damaged(id)
+      if (hash && blobIdOfHash(hash) !== id) throw damaged(id)
     } finally {
       await file.close()
     }
@@ -71,22 +69,26 @@ export function createFilesystemBlobStore({
       await prepare()
       await folders.make(temporaries).catch(refuse)
       const temporary = join(temporaries, temporaryName())
-      const file = await open(temporary, 'wx', 0o400).catch(refuse)
+      const hash = createHash('sha256')
       try {
-        const hash = createHash('sha256')
-        for await (const chunk of abortableSource(bytes, signal)) {
-          hash.update(chunk)
-          await file.writeFile(chunk).catch(refuse)
+        const file = await open(temporary, 'wx', 0o400).catch(refuse)
+        try {
+          for await (const chunk of abortableSource(bytes, signal)) {
+            hash.update(chunk)
+            await file.writeFile(chunk).catch(refuse)
+          }
+          await file.sync().catch(refuse)
+        } finally {
+          await file.close()
         }
-        await file.sync().catch(refuse)
         throwIfCancelled(signal)
-        const id: BlobId = `sha256_${hash.digest('hex')}`
+        const id = blobIdOfHash(hash)
         await crashPoint('blob.put', () => publish(temporary, id)).catch(refuse)
         return id
-      } finally {
-        await file.close()
-        // Gone already when it has replaced a damaged blob.
+      } catch (error) {
+        // Not there any more when only the last step failed.
         await unlink(temporary).catch(() => {})
+        throw error
       }
     },
 
@@ -125,17 +127,6 @@ async function* readChunks(file: FileHandle, range: ByteRange | undefined): Asyn
     if (bytesRead === 0) return
     position += bytesRead
     yield buffer.subarray(0, bytesRead)
-  }
-}
-
-async function isIntact(path: string, id: BlobId): Promise<boolean> {
-  const file = await openBlob(path, id)
-  try {
-    const hash = createHash('sha256')
-    for await (const chunk of readChunks(file, undefined)) hash.update(chunk)
-    return `sha256_${hash.digest('hex')}` === id
-  } finally {
-    await file.close()
   }
 }
 

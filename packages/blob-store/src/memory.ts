@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import { throwIfCancelled, type BlobId } from '@tutti/core'
 import { abortableSource } from './abortable-source.ts'
+import { blobIdOf } from './blob-id.ts'
 import { checkRead, notFound } from './blob-errors.ts'
 import type { BlobStore, ByteRange } from './port.ts'
 
@@ -22,7 +22,7 @@ export function createMemoryBlobStore(): BlobStore {
       const chunks: Uint8Array[] = []
       for await (const chunk of abortableSource(bytes, signal)) chunks.push(chunk.slice())
       const whole = Buffer.concat(chunks)
-      const id: BlobId = `sha256_${createHash('sha256').update(whole).digest('hex')}`
+      const id = blobIdOf(whole)
       blobs.set(id, new Uint8Array(whole))
       return id
     },

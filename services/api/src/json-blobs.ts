@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto'
-
-import type { BlobStore } from '@tutti/blob-store'
+import { blobIdOf, type BlobStore } from '@tutti/blob-store'
 import { TuttiError, type BlobId } from '@tutti/core'
 import type { BlobRefCatalog } from '@tutti/store'
+import { LRUCache } from 'lru-cache'
 
 /** Small JSON values as blobs, and the texts of prompts. Blobs never change, so what was read once is kept. */
 export interface JsonBlobs {
@@ -10,7 +9,7 @@ export interface JsonBlobs {
   put(owner: string, value: unknown, signal: AbortSignal): Promise<BlobId>
   putText(owner: string, text: string, signal: AbortSignal): Promise<BlobId>
   /** @throws TuttiError `data_loss` when it is gone or not JSON. */
-  get<T>(id: BlobId, signal: AbortSignal): Promise<T>
+  get<T extends object>(id: BlobId, signal: AbortSignal): Promise<T>
   getText(id: BlobId, signal: AbortSignal): Promise<string>
 }
 
@@ -24,20 +23,18 @@ export function createJsonBlobs({
   blobs: BlobStore
   blobRefs: BlobRefCatalog
 }): JsonBlobs {
-  const kept = new Map<BlobId, unknown>()
+  const kept = new LRUCache<BlobId, object>({ max: keptValues })
   const jsonBlobs: JsonBlobs = {
     put: (owner, value, signal) => jsonBlobs.putText(owner, JSON.stringify(value), signal),
     async putText(owner, text, signal) {
       const bytes = new TextEncoder().encode(text)
-      const id: BlobId = `sha256_${createHash('sha256').update(bytes).digest('hex')}`
+      const id = blobIdOf(bytes)
       // Together, as a caller waits for both: a reference without its blob, left by a crash in between, opens nothing to anybody.
       await Promise.all([blobs.put(bytes, signal), blobRefs.add(owner, [id], signal)])
       return id
     },
-    async get<T>(id: BlobId, signal: AbortSignal) {
-      if (kept.has(id)) return kept.get(id) as T
-      const value = parse<T>(id, await jsonBlobs.getText(id, signal))
-      if (kept.size >= keptValues) kept.delete(kept.keys().next().value!)
+    async get<T extends object>(id: BlobId, signal: AbortSignal) {
+      const value = (kept.get(id) ?? parse<T>(id, await jsonBlobs.getText(id, signal))) as T
       kept.set(id, value)
       return value
     },
