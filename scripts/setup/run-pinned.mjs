@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { pathToFileURL, fileURLToPath } from 'node:url'
+import { memoryArguments, memoryEnvironment } from './memory.mjs'
 import { pinnedEnvironment, pinnedNode } from './pinned-node.mjs'
 import { setUpError } from './set-up-error.mjs'
 
@@ -21,8 +22,8 @@ export async function runPinned(args) {
   if (!node)
     throw setUpError('This checkout is not set up yet. Run `npm run demo` or `npm test` in it first.')
   const watch = pathToFileURL(fileURLToPath(new URL('end-with-parent.mjs', import.meta.url))).href
-  const child = spawn(node, ['--import', watch, ...args], {
-    env: { ...pinnedEnvironment(), TUTTI_PARENT_PID: String(process.pid) },
+  const child = spawn(node, [...memoryArguments, '--import', watch, ...args], {
+    env: { ...memoryEnvironment, ...pinnedEnvironment(), TUTTI_PARENT_PID: String(process.pid) },
     stdio: 'inherit',
     detached: true,
   })

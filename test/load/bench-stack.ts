@@ -9,6 +9,7 @@ import { Client, Connection } from '@temporalio/client'
 import { findTemporalServer } from '@tutti/temporal-binary'
 import { createTuttiClient, type TuttiClient } from '@tutti/client'
 import { createTuttiStack, type TuttiStack } from '@tutti/testkit'
+import { memoryArguments, memoryEnvironment } from '../../scripts/setup/memory.mjs'
 
 /** Tutti and the baseline's worker beside each other on one Temporal server. */
 export interface BenchStack {
@@ -21,10 +22,8 @@ export interface BenchStack {
 }
 
 export async function startBenchStack(env: Readonly<Record<string, string>>): Promise<BenchStack> {
-  const found = await findTemporalServer({ env: { ...process.env, TEMPORAL_ADDRESS: undefined } })
-  if (found.kind !== 'binary') throw new Error('The benchmark needs a Temporal server of its own.')
   const folder = await mkdtemp(join(tmpdir(), 'tutti-bench-'))
-  const tutti = await createTuttiStack({ temporalPath: found.path, env })
+  const tutti = await createBenchTutti(env)
   const ready = await tutti.start()
   const key = readFileSync(join(tutti.dataDir, 'local-key'), 'utf8').trim()
   const connection = await Connection.connect({ address: ready.temporal_address })
@@ -42,6 +41,17 @@ export async function startBenchStack(env: Readonly<Record<string, string>>): Pr
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** A stack that runs as `npx tutti` runs it. */
+export async function createBenchTutti(env: Readonly<Record<string, string>>): Promise<TuttiStack> {
+  const found = await findTemporalServer({ env: { ...process.env, TEMPORAL_ADDRESS: undefined } })
+  if (found.kind !== 'binary') throw new Error('The benchmark needs a Temporal server of its own.')
+  return createTuttiStack({
+    temporalPath: found.path,
+    env: { ...memoryEnvironment, ...env },
+    nodeArguments: memoryArguments,
+  })
 }
 
 async function startBareWorker(address: string): Promise<ChildProcess> {

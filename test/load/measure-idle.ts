@@ -1,12 +1,19 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Client, Connection } from '@temporalio/client'
+import { createTuttiClient } from '@tutti/client'
 import { createTestRepository } from '@tutti/testkit'
 import { startAgent } from '../cases/agent-driver.ts'
-import { residentMegabytes, startBenchStack } from './bench-stack.ts'
+import { createBenchTutti, residentMegabytes } from './bench-stack.ts'
 import type { Measurement } from './measurement.ts'
 import { median } from './statistics.ts'
 
 const agents = 200
+/** Idle is when nothing has happened for a while. */
+const quietMs = 30_000
 
-/** (d) 200 idle agents whose runs are open (release timer raised) and whose sandboxes are released: memory of the process that works. */
+/** (d) 200 idle agents whose runs are open (release timer raised) and whose sandboxes are released: memory of `tutti serve worker`. */
 export async function measureIdle(runs: number): Promise<Measurement[]> {
   const samples: number[] = []
   // Each takes minutes; memory varies little.
@@ -24,12 +31,16 @@ export async function measureIdle(runs: number): Promise<Measurement[]> {
 }
 
 async function idleMemory(): Promise<number> {
-  const stack = await startBenchStack({ TUTTI_INACTIVITY: '1h', TUTTI_MAX_SANDBOXES: '4' })
+  const tutti = await createBenchTutti({ TUTTI_INACTIVITY: '1h', TUTTI_MAX_SANDBOXES: '4' })
   const repository = createTestRepository({ 'README.md': 'bench\n' })
   try {
+    const { ready: api } = await tutti.serve('api')
+    const { ready: worker } = await tutti.serve('worker')
+    const key = readFileSync(join(tutti.dataDir, 'local-key'), 'utf8').trim()
+    const client = createTuttiClient({ address: api.address, key })
     const waiting = new Set<Promise<unknown>>()
     for (let count = 0; count < agents; count += 1) {
-      const work = startAgent(stack.client, {
+      const work = startAgent(client, {
         prompt: 'nothing',
         repository: repository.path,
         agent: 'command:true',
@@ -39,15 +50,19 @@ async function idleMemory(): Promise<number> {
       if (waiting.size >= 8) await Promise.race(waiting)
     }
     await Promise.all(waiting)
-    let open = 0
-    for await (const _ of stack.temporal.workflow.list({
-      query: 'WorkflowType = "cloudAgent" AND ExecutionStatus = "Running"',
-    }))
-      open += 1
-    if (open < agents) throw new Error(`Only ${open} of ${agents} runs are open.`)
-    return residentMegabytes(stack.tutti.ready().pid)
+    await sleep(quietMs)
+    await checkOpenRuns(api.temporal_address)
+    return residentMegabytes(worker.pid)
   } finally {
-    await stack.close()
+    await tutti.remove()
     repository.remove()
   }
+}
+
+async function checkOpenRuns(address: string): Promise<void> {
+  const connection = await Connection.connect({ address })
+  const query = 'WorkflowType = "cloudAgent" AND ExecutionStatus = "Running"'
+  const { count } = await new Client({ connection }).workflow.count(query)
+  await connection.close()
+  if (count < agents) throw new Error(`Only ${count} of ${agents} runs are open.`)
 }

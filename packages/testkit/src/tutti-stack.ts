@@ -82,6 +82,8 @@ export interface TuttiStackOptions {
   readonly temporalPath: string
   /** Settings of the stack, as environment variables. */
   readonly env?: Readonly<Record<string, string>>
+  /** Of the Node that runs the roles. */
+  readonly nodeArguments?: readonly string[]
 }
 
 export async function createTuttiStack(options: TuttiStackOptions): Promise<TuttiStack> {
@@ -106,7 +108,7 @@ export async function createTuttiStack(options: TuttiStackOptions): Promise<Tutt
   let api: RoleProcess | undefined
 
   const launch = (args: readonly string[], env: Readonly<Record<string, string | undefined>>) =>
-    spawn(process.execPath, [mainPath, ...args, '--data-dir', dataDir], {
+    spawn(process.execPath, [...(options.nodeArguments ?? []), mainPath, ...args, '--data-dir', dataDir], {
       env,
       cwd: folder,
       stdio: ['pipe', 'pipe', 'pipe'],
