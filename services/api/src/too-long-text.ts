@@ -70,7 +70,16 @@ function walk(message: ReflectMessage, path: string): void {
   }
 }
 
+/** Options are decoded each time they are asked for. */
+const known = new WeakMap<DescField, number>()
+
 function maxBytes(field: DescField, part: (rules: FieldRules) => FieldRules | undefined): number {
+  const bytes = known.get(field) ?? readMaxBytes(field, part)
+  known.set(field, bytes)
+  return bytes
+}
+
+function readMaxBytes(field: DescField, part: (rules: FieldRules) => FieldRules | undefined): number {
   const rules = hasOption(field, rulesExtension) ? part(getOption(field, rulesExtension)) : undefined
   if (rules?.type.case !== 'string' || rules.type.value.maxBytes === 0n) return nameBytes
   return Number(rules.type.value.maxBytes)

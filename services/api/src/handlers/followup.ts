@@ -25,7 +25,11 @@ export function createFollowup(deps: HandlerDeps) {
     const { owner } = callerOf(context)
     const bcId = agentIdOf(request.bcId)
     const prompt = promptOf(request)
-    const row = await catalog.agents.get(owner, bcId, signal)
+    // Together, as people wait for the answer: the prompt of a call that is refused belongs to nothing, and opens nothing.
+    const [row, promptBlobId] = await Promise.all([
+      catalog.agents.get(owner, bcId, signal),
+      jsonBlobs.putText(owner, prompt, signal),
+    ])
     const { answer: ids, repeated } = await answerOnce(
       catalog.idempotency,
       {
@@ -39,7 +43,7 @@ export function createFollowup(deps: HandlerDeps) {
     )
     const turn = {
       turnId: ids.turnId,
-      promptBlobId: await jsonBlobs.putText(owner, prompt, signal),
+      promptBlobId,
       source: sourceFromWire(request.followupSource),
     }
     const type = request.tutti?.mode === FollowupMode.INTERRUPT ? 'interrupt' : 'follow_up'
