@@ -5,13 +5,15 @@ import { TuttiError } from '@tutti/core'
 import { gitDate, identity } from './hardened.ts'
 import { withLockRepair } from './lock-repair.ts'
 import type { TreeChange } from './port.ts'
+import { checkHash, checkOwnRef } from './ref-name.ts'
 import type { GitRunner } from './run-git.ts'
+import { isContentMode, isTreeMode, type TreeMode } from './tree-mode.ts'
 import { checkPath, quotePath } from './tree-path.ts'
 
 /** A path with an object that the mirror has already; how `combine` writes what needs no new bytes. */
 export interface KnownObject {
   readonly path: Uint8Array
-  readonly mode: string
+  readonly mode: TreeMode
   readonly oid: string
 }
 
@@ -35,8 +37,8 @@ export interface MadeCommit {
  * Builds one commit with `git fast-import`: no work tree, no index, no filter, any byte in a name. The same request gives the
  * same commit.
  *
- * @throws TuttiError `invalid_argument` for an unsafe path or two changes that cannot both be; `data_loss` when a content is
- *   not as long as it said.
+ * @throws TuttiError `invalid_argument` for an unsafe path, for two changes that cannot both be, and for every hash, ref, mode or
+ *   size that is none: whatever stands in the script could be a command of it. `data_loss` when a content is not as long as it said.
  */
 export async function importCommit(
   git: GitRunner,
@@ -44,6 +46,8 @@ export async function importCommit(
   request: ImportRequest,
   signal: AbortSignal,
 ): Promise<MadeCommit> {
+  checkHash(request.parent, 'parent')
+  if (request.ref !== undefined) checkOwnRef(request.ref)
   checkChanges(request.changes)
   return await withLockRepair(gitDir, signal, () => runImport(git, gitDir, request, signal))
 }
@@ -106,9 +110,10 @@ async function* script(
       if ('deleted' in change) yield Buffer.concat([Buffer.from('D '), quotePath(change.path), newline])
     }
     for (const change of changes) {
+      if ('deleted' in change) continue
       if ('oid' in change) {
         yield Buffer.concat([Buffer.from(`M ${change.mode} ${change.oid} `), quotePath(change.path), newline])
-      } else if ('content' in change) {
+      } else {
         yield Buffer.concat([Buffer.from(`M ${change.mode} inline `), quotePath(change.path), newline])
         yield Buffer.from(`data ${change.size}\n`)
         yield* exactly(change)
@@ -144,12 +149,31 @@ async function* exactly(change: Extract<TreeChange, { size: number }>): AsyncGen
   }
 }
 
-/** Every path is safe, named once, and no file lies where another change needs a folder. */
+/** What goes into the script as it is, whatever the types have promised. */
+function checkFields(change: TreeChange | KnownObject): void {
+  if ('deleted' in change) {
+    // A base may have paths that are not safe, and they may go; to git an empty one is the whole tree.
+    if (change.path.length === 0 || change.path.includes(0)) refuse(change.path, 'names nothing')
+    return
+  }
+  checkPath(change.path)
+  if ('oid' in change) {
+    if (!isTreeMode(change.mode)) refuse(change.path, 'has a mode that is none of git', 'mode')
+    checkHash(change.oid, 'changes.oid')
+    return
+  }
+  if (!isContentMode(change.mode)) refuse(change.path, 'has a mode that is none of a file', 'mode')
+  if (!Number.isSafeInteger(change.size) || change.size < 0) {
+    refuse(change.path, 'has a size that is none', 'size')
+  }
+}
+
+/** Every field is what it must be, every path named once, and no file lies where another change needs a folder. */
 function checkChanges(changes: ImportRequest['changes']): void {
   const all = new Set<string>()
   const present = new Set<string>()
   for (const change of changes) {
-    if (!('deleted' in change)) checkPath(change.path)
+    checkFields(change)
     const key = Buffer.from(change.path).toString('latin1')
     if (all.has(key)) refuse(change.path, 'has two changes')
     all.add(key)
@@ -168,10 +192,10 @@ export function foldersOf(path: string): readonly string[] {
   return parts.map((_, index) => parts.slice(0, index + 1).join('/'))
 }
 
-function refuse(path: Uint8Array, why: string): never {
+function refuse(path: Uint8Array, why: string, field = 'path'): never {
   const shown = Buffer.from(path).toString('utf8')
   throw new TuttiError('invalid_argument', `The path ${JSON.stringify(shown)} ${why}.`, {
-    field: 'changes.path',
+    field: `changes.${field}`,
     path: shown,
   })
 }

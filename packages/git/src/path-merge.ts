@@ -3,6 +3,7 @@ import { linesOf, mergeLines, parseHunks } from './line-merge.ts'
 import type { Conflict } from './port.ts'
 import type { GitRunner } from './run-git.ts'
 import type { TreeEntry } from './tree-diff.ts'
+import type { TreeMode } from './tree-mode.ts'
 
 /** What one attempt made of a path; `entry` is undefined when it deleted it. */
 export interface PathVersion {
@@ -13,7 +14,7 @@ export interface PathVersion {
 /** What a path becomes: an object that is there, new bytes, or nothing. `undefined` as a whole: as in the base. */
 export type PathResult =
   | { readonly entry: TreeEntry }
-  | { readonly mode: string; readonly bytes: Buffer }
+  | { readonly mode: TreeMode; readonly bytes: Buffer }
   | { readonly deleted: true }
 
 export interface PathMerge {
@@ -76,7 +77,7 @@ export async function mergePath(
 async function mergeTexts(
   path: string,
   base: TreeEntry,
-  mode: string,
+  mode: TreeMode,
   changed: readonly { readonly bcId: AgentId; readonly entry: TreeEntry }[],
   blobs: Blobs,
   binary: () => Promise<Conflict>,

@@ -1,10 +1,11 @@
 import type { AgentId } from '@tutti/core'
+import type { ContentMode } from './tree-mode.ts'
 
 /** A change of one path, as a commit needs it. Contents are streamed into `git fast-import`. */
 export type TreeChange =
   | {
       readonly path: Uint8Array
-      readonly mode: '100644' | '100755' | '120000'
+      readonly mode: ContentMode
       readonly size: number
       readonly content: () => AsyncIterable<Uint8Array>
     }
@@ -71,8 +72,8 @@ export interface Mirror {
    * Builds the commit with `git fast-import` and moves `ref` to it. The same request gives the same commit; one that changes
    * nothing gives the parent itself.
    *
-   * @throws TuttiError `invalid_argument` for an unsafe path or two changes that cannot both be; `data_loss` when a content is
-   *   not as long as it said.
+   * @throws TuttiError `invalid_argument` for an unsafe path, a mode or size that is none, or two changes that cannot both be;
+   *   `data_loss` when a content is not as long as it said.
    */
   commit(
     request: CommitRequest,

@@ -1,4 +1,7 @@
+import { TuttiError } from '@tutti/core'
+import { checkHash, isHash } from './ref-name.ts'
 import type { GitRunner } from './run-git.ts'
+import { isTreeMode, type TreeMode } from './tree-mode.ts'
 
 /** One path that differs between two trees; the side that has none is undefined. */
 export interface TreeDifference {
@@ -8,7 +11,7 @@ export interface TreeDifference {
 }
 
 export interface TreeEntry {
-  readonly mode: string
+  readonly mode: TreeMode
   readonly oid: string
 }
 
@@ -20,6 +23,7 @@ export async function diffTrees(
   trees: readonly string[],
   signal: AbortSignal,
 ): Promise<readonly (readonly TreeDifference[])[]> {
+  for (const tree of [from, ...trees]) checkHash(tree, 'tree')
   const output = await git.bytes(
     ['diff-tree', '--stdin', '-r', '-z', '--raw', '--no-abbrev', '--no-renames'],
     { gitDir, signal, input: Buffer.from(trees.map((tree) => `${from} ${tree}\n`).join('')) },
@@ -33,14 +37,22 @@ export async function diffTrees(
     const [oldMode = '', newMode = '', oldOid = '', newOid = ''] = lines.at(-1)!.slice(1).split(' ')
     all.at(-1)!.push({
       path: fields[index + 1]!,
-      ...(oldMode === absent ? {} : { before: { mode: oldMode, oid: oldOid } }),
-      ...(newMode === absent ? {} : { after: { mode: newMode, oid: newOid } }),
+      ...(oldMode === absent ? {} : { before: toEntry(oldMode, oldOid) }),
+      ...(newMode === absent ? {} : { after: toEntry(newMode, newOid) }),
     })
   }
   return trees.map((_, index) => all[index] ?? [])
 }
 
 const absent = '000000'
+
+/** git names no other mode in a difference: it takes old ones of files for one of the two. */
+function toEntry(mode: string, oid: string): TreeEntry {
+  if (!isTreeMode(mode) || !isHash(oid)) {
+    throw new TuttiError('internal', 'git diff-tree named what is no entry of a tree.')
+  }
+  return { mode, oid }
+}
 
 function splitZero(bytes: Buffer): readonly Buffer[] {
   const parts: Buffer[] = []
