@@ -14,6 +14,8 @@ const expected = [
   { text: 'more ::tutti:: {}\n:: no\nend' },
 ]
 
+const validQuestion = { type: 'agent_question', questionId: 'q', text: 't' }
+
 describe('directives in the output of a program', () => {
   test('are found wherever the output is cut', () => {
     for (let size = 1; size <= stream.length; size += 1) {
@@ -41,10 +43,55 @@ describe('directives in the output of a program', () => {
     '::tutti:: {"type":"turn_ended"}',
     '::tutti:: {"type":"agent_question","text":"no id"}',
     '::tutti:: {"type":"token_delta","tokens":"many"}',
+    ...[
+      '{"type":"token_delta","tokens":1e300}',
+      '{"type":"token_delta","tokens":2147483648}',
+      '{"type":"token_delta","tokens":-1}',
+      '{"type":"token_delta","tokens":0.5}',
+      '{"type":"text_delta","text":""}',
+      '{"type":"thinking_delta","text":"\\ud800"}',
+    ].map((json) => `::tutti:: ${json}`),
+    ...[
+      { questionId: '' },
+      { questionId: 'q\0' },
+      { questionId: 'q\n' },
+      { questionId: 'q\u202e' },
+      { questionId: 'q'.repeat(201) },
+      { text: '' },
+      { text: ' \n' },
+      { text: 'a\u0007' },
+      { text: 't'.repeat(8193) },
+      { options: [] },
+      { options: [''] },
+      { options: ['a\0'] },
+      { options: [{ a: 1 }] },
+      { options: ['o'.repeat(201)] },
+      { options: Array.from({ length: 21 }, (_, index) => index) },
+      { options: 'a' },
+      { default: '' },
+      { default: 1 },
+    ].map((wrong) => `::tutti:: ${JSON.stringify({ ...validQuestion, ...wrong })}`),
     `::tutti:: {"type":"text_delta","text":"${'x'.repeat(70_000)}"}`,
   ])('stay output when they are none: %.60s', (line) => {
     const splitter = createDirectiveSplitter()
     expect(join([...splitter.push(`${line}\n`), ...splitter.end()])).toEqual([{ text: `${line}\n` }])
+  })
+
+  test.each([
+    { type: 'text_delta', text: 'two\n\tlines\r\n🎵' },
+    { type: 'text_delta', text: 'nul\0 \u001b[31mred' },
+    { type: 'token_delta', tokens: 2147483647 },
+    validQuestion,
+    { ...validQuestion, text: 't'.repeat(8192), options: ['a'], default: 'a' },
+  ])('are taken as they are: %j', (directive) => {
+    expect(createDirectiveSplitter().push(`::tutti:: ${JSON.stringify(directive)}\n`)).toEqual([
+      { directive },
+    ])
+  })
+
+  test('take a null for a field that is not there', () => {
+    const line = `::tutti:: ${JSON.stringify({ ...validQuestion, options: null, default: null })}\n`
+    expect(createDirectiveSplitter().push(line)).toEqual([{ directive: validQuestion }])
   })
 
   test('keep only the fields of their event', () => {

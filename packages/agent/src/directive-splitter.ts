@@ -1,15 +1,10 @@
-import type { TaskEvent } from '@tutti/protocol'
+import { parseDirective, type Directive } from './parse-directive.ts'
 
 /** What a line of standard output starts with when a program speaks to Tutti instead of to its terminal. */
 export const directivePrefix = '::tutti:: '
 
 /** A longer line is output, whatever it starts with, so that a line without an end cannot fill the memory. */
 const maxDirectiveChars = 64 << 10
-
-export type Directive = Extract<
-  TaskEvent,
-  { type: 'text_delta' | 'thinking_delta' | 'token_delta' | 'agent_question' }
->
 
 export type OutputPiece = { readonly text: string } | { readonly directive: Directive }
 
@@ -39,7 +34,7 @@ export function createDirectiveSplitter(): DirectiveSplitter {
         held = line
         break
       }
-      const directive = atLineStart ? parseDirective(line) : undefined
+      const directive = atLineStart ? directiveOf(line) : undefined
       if (directive === undefined) {
         output += line
       } else {
@@ -62,27 +57,7 @@ function mayBeDirective(start: string): boolean {
     : start.startsWith(directivePrefix) && start.length <= maxDirectiveChars
 }
 
-function parseDirective(line: string): Directive | undefined {
+function directiveOf(line: string): Directive | undefined {
   if (!line.startsWith(directivePrefix) || line.length > maxDirectiveChars) return undefined
-  let value: unknown
-  try {
-    value = JSON.parse(line.slice(directivePrefix.length))
-  } catch {
-    return undefined
-  }
-  if (typeof value !== 'object' || value === null) return undefined
-  const { type, text, tokens, questionId, options, default: preset } = value as Record<string, unknown>
-  if (type === 'token_delta') {
-    return Number.isInteger(tokens) ? { type, tokens: Number(tokens) } : undefined
-  }
-  if (typeof text !== 'string') return undefined
-  if (type === 'text_delta' || type === 'thinking_delta') return { type, text }
-  if (type !== 'agent_question' || typeof questionId !== 'string' || questionId === '') return undefined
-  return {
-    type,
-    questionId,
-    text,
-    ...(Array.isArray(options) ? { options: options.map(String) } : {}),
-    ...(typeof preset === 'string' ? { default: preset } : {}),
-  }
+  return parseDirective(line.slice(directivePrefix.length))
 }
