@@ -23,7 +23,11 @@ export function toWireChange(change: CapturedChange): WireChange {
   return { action: change.action, path, ...base, fileType, mode, size, hash }
 }
 
-/** @throws Error when a field is missing: the other side is broken or lies. */
+/**
+ * Only for what is trusted, or was checked before: {@link WireChange} is a promise of the sender.
+ *
+ * @throws Error when a field is missing.
+ */
 export function fromWireChange(wire: WireChange): CapturedChange {
   const path = Buffer.from(wire.path, 'base64')
   const base = wire.base === undefined ? {} : { base: wire.base }

@@ -2,11 +2,12 @@ import { limits, TuttiError } from '@tutti/core'
 import type { HostExecExit, HostExecOutput, HostExecRequest } from '@tutti/agent'
 import type { Exec, ExecExit } from '@tutti/sandbox'
 import type { InsideSettings } from '../inside/settings.ts'
-import { createCaller, type WireHeader } from '../link/caller.ts'
+import { createCaller } from '../link/caller.ts'
 import { createLink } from '../link/link.ts'
-import type { AgentServer, CaptureSummary } from '../port.ts'
+import type { AgentServer } from '../port.ts'
 import { toWireChange, contentHead } from '../wire-change.ts'
 import { receiveCapture } from './receive-capture.ts'
+import { captureSummary, contentMessage, execExit, execOutput, reported } from './reported.ts'
 
 export interface ConnectOptions {
   /** The running agent server. */
@@ -27,7 +28,7 @@ const tailBytes = 2000
  * @throws TuttiError `unavailable` when it ends first; the message has its last words.
  */
 export async function connectAgentServer({ exec, settings, onStderr }: ConnectOptions): Promise<AgentServer> {
-  const link = createLink({ onMessage: (header, bytes) => caller.onMessage(header as WireHeader, bytes) })
+  const link = createLink({ onMessage: (header, bytes) => caller.onMessage(header, bytes) })
   const caller = createCaller(link)
   link.attach((bytes) => exec.write(bytes))
 
@@ -69,9 +70,9 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
       void sendAll(call, stdin ?? new Uint8Array()).catch(() => {})
       try {
         for await (const { head, bytes } of call.messages) {
-          yield { stream: head === 'stderr' ? 'stderr' : 'stdout', bytes }
+          yield { stream: reported(execOutput, head, 'output of a program'), bytes }
         }
-        return (await call.result) as HostExecExit
+        return reported(execExit, await call.result, 'an end of a program')
       } finally {
         call.cancel()
       }
@@ -80,9 +81,24 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
     async readFile(path, maxBytes, signal) {
       const call = caller.call('readFile', { path, maxBytes }, signal)
       const parts: Uint8Array[] = []
-      for await (const { bytes } of call.messages) parts.push(bytes)
-      await call.result
-      return Buffer.concat(parts).subarray(0, maxBytes)
+      let length = 0
+      try {
+        for await (const { head, bytes } of call.messages) {
+          reported(contentMessage, head, 'content of a file')
+          length += bytes.length
+          if (length > maxBytes) {
+            throw new TuttiError(
+              'data_loss',
+              'The agent server reported more of a file than it was asked for.',
+            )
+          }
+          parts.push(bytes)
+        }
+        await call.result
+      } finally {
+        call.cancel()
+      }
+      return Buffer.concat(parts)
     },
 
     async writeFile(path, bytes, signal) {
@@ -115,14 +131,14 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
       sending.catch(() => call.cancel())
       // Its own failure explains more than the cancellation that follows from it.
       await Promise.race([sending, call.result])
-      return (await call.result) as CaptureSummary
+      return reported(captureSummary, await call.result, 'a summary')
     },
 
     capture(sink, signal) {
       const run = async () => {
         const call = caller.call('capture', {}, signal)
         try {
-          return await receiveCapture(call, sink, maxFileBytes)
+          return await receiveCapture(call, sink)
         } finally {
           call.cancel()
         }

@@ -1,60 +1,69 @@
-import { isBlobId, pathProblem, TuttiError } from '@tutti/core'
-import type { FileSkipReason } from '@tutti/protocol'
-import type { CapturedChange } from '@tutti/workspace'
+import { isDeepStrictEqual } from 'node:util'
+import { TuttiError } from '@tutti/core'
+import { changePath, type CapturedChange } from '@tutti/workspace'
 import { contentOf } from '../content-of.ts'
 import type { OutgoingCall } from '../link/caller.ts'
 import type { CaptureSink, CaptureSummary } from '../port.ts'
-import { fromWireChange, type WireChange } from '../wire-change.ts'
+import { fromWireChange } from '../wire-change.ts'
 import { hashChecked } from './hash-checked.ts'
+import { captureHead, captureSummary, reported } from './reported.ts'
 
-type CaptureHead =
-  | { readonly change: WireChange }
-  | { readonly skipped: { readonly path: string; readonly reason: FileSkipReason; readonly size?: number } }
-  | { readonly summary: CaptureSummary }
-
-/** Hands a running capture to the sink. The inside takes it for done only when the sink has taken everything. */
-export async function receiveCapture(
-  call: OutgoingCall,
-  sink: CaptureSink,
-  maxFileBytes: number,
-): Promise<CaptureSummary> {
+/**
+ * Hands a running capture to the sink. The inside takes it for done only when the sink has taken everything.
+ *
+ * @throws TuttiError `data_loss` for what no capture can find; the sink has then only what came before it.
+ */
+export async function receiveCapture(call: OutgoingCall, sink: CaptureSink): Promise<CaptureSummary> {
   const messages = call.messages[Symbol.asyncIterator]()
+  const changesInOrder = createOrder()
+  const skippedInOrder = createOrder()
+  let changes = 0
   for (let next = await messages.next(); !next.done; next = await messages.next()) {
-    const head = next.value.head as CaptureHead
-    if ('change' in head) await receiveChange(fromWireChange(head.change), messages, sink, maxFileBytes)
-    else if ('skipped' in head) {
-      const { path, reason, size } = head.skipped
-      await sink.skipped(Buffer.from(path, 'base64'), reason, size)
+    const { change, skipped, summary } = reported(captureHead, next.value.head, 'a part of a capture')
+    if (change) {
+      const captured = fromWireChange(change)
+      changesInOrder(changePath(captured))
+      changes += 1
+      await receiveChange(captured, messages, sink)
+    } else if (skipped) {
+      const path = Buffer.from(skipped.path, 'base64')
+      skippedInOrder(path)
+      await sink.skipped(path, skipped.reason, skipped.size)
     } else {
+      if (summary?.changes !== changes) throw contradiction()
       await call.send('commit')
-      break
+      const result = reported(captureSummary, await call.result, 'a summary')
+      if (!isDeepStrictEqual(result, summary)) throw contradiction()
+      return result
     }
   }
-  return (await call.result) as CaptureSummary
+  await call.result
+  throw new TuttiError('data_loss', 'The agent server reported a capture without a summary.')
 }
 
 async function receiveChange(
   change: CapturedChange,
   messages: AsyncIterator<{ head: unknown; bytes: Uint8Array }>,
   sink: CaptureSink,
-  maxFileBytes: number,
 ): Promise<void> {
-  if (change.action === 'deleted') {
-    refuseUnsafe(change.path)
-    return sink.change(change, undefined)
-  }
-  const { path, size, hash } = change.state
-  refuseUnsafe(path)
-  if (!isBlobId(hash) || !Number.isSafeInteger(size) || size < 0 || size > maxFileBytes) {
-    throw new TuttiError('data_loss', 'The agent server reported a change that cannot be.', {})
-  }
+  if (change.action === 'deleted') return sink.change(change, undefined)
+  const { size, hash } = change.state
   const content = hashChecked(contentOf(messages, size), hash)
   await sink.change(change, content)
   // A sink that has the blob already need not read it; what follows is found behind it all the same.
   for await (const _ of content) void _
 }
 
-function refuseUnsafe(path: Uint8Array): void {
-  const problem = pathProblem(path)
-  if (problem) throw new TuttiError('data_loss', `The agent server reported an unsafe path: ${problem}.`, {})
+/** Paths come in the order of their bytes, so that each comes once. */
+function createOrder(): (path: Uint8Array) => void {
+  let last: Uint8Array = new Uint8Array()
+  return (path) => {
+    if (Buffer.compare(path, last) <= 0) {
+      throw new TuttiError('data_loss', 'The agent server reported a path twice or out of order.')
+    }
+    last = path
+  }
 }
+
+const contradiction = () =>
+  new TuttiError('data_loss', 'The agent server reported a summary that is not that of its capture.')

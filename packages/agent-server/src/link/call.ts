@@ -88,6 +88,8 @@ export function createCallStream(wire: CallWire): CallPlumbing {
       wakeReader?.()
     },
     onCredit(bytes) {
+      // Credit is given back, never invented: else the other end decides how much waits in the memory of this one.
+      if (room + bytes > windowBytes) throw new Error('the other end gives more room than it has')
       room += bytes
       if (room > 0) for (const sender of senders.splice(0)) sender.resolve()
     },

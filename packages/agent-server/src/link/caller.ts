@@ -1,4 +1,5 @@
 import { TuttiError, type ErrorCode, type ErrorDetail } from '@tutti/core'
+import { answerHeader } from './answer-header.ts'
 import { createCallStream, type CallPlumbing, type CallStream } from './call.ts'
 import type { Link } from './link.ts'
 
@@ -27,7 +28,8 @@ export interface OutgoingCall extends CallStream {
 
 export interface Caller {
   call(method: string, params: unknown, signal: AbortSignal): OutgoingCall
-  onMessage(header: WireHeader, bytes: Uint8Array): void
+  /** @throws Error when the header is none that an answering end may send: the other side is broken or lies. */
+  onMessage(header: unknown, bytes: Uint8Array): void
   /** Fails every open and later call. */
   fail(error: TuttiError): void
 }
@@ -69,7 +71,9 @@ export function createCaller(link: Pick<Link, 'send'>): Caller {
       checked.catch((error: Error) => stream.fail(error))
       return { ...stream, result: checked, cancel }
     },
-    onMessage(header, bytes) {
+    onMessage(received, bytes) {
+      const { data: header } = answerHeader.safeParse(received)
+      if (!header) throw new Error('a header that cannot be')
       const call = open.get(header.c)
       if (!call) return
       if (header.t === 'msg') call.stream.onMessage({ head: header.head, bytes })

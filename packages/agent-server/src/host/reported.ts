@@ -1,0 +1,112 @@
+import { constants } from 'node:os'
+import type { HostExecExit } from '@tutti/agent'
+import { isBlobId, limits, pathProblem, TuttiError, type BlobId } from '@tutti/core'
+import type { FileSkipReason } from '@tutti/protocol'
+import { z, type ZodType } from 'zod'
+import type { CaptureSummary } from '../port.ts'
+import { contentHead, type WireChange } from '../wire-change.ts'
+
+/**
+ * A value of the link as what it must be. The agent can speak in the agent server's name (SECURITY.md), so nothing from there is
+ * taken as it comes.
+ *
+ * @param what names it in the message, for example `a change`.
+ * @throws TuttiError `data_loss` with the first field that is wrong.
+ */
+export function reported<Value>(schema: ZodType<Value>, value: unknown, what: string): Value {
+  const { data, error } = schema.safeParse(value)
+  if (!error) return data
+  const field = error.issues[0]?.path.join('.') ?? ''
+  throw new TuttiError(
+    'data_loss',
+    `The agent server reported ${what} that cannot be${field && ` (${field})`}.`,
+    field ? { field } : {},
+  )
+}
+
+export const execOutput = z.enum(['stdout', 'stderr'])
+export const contentMessage = z.literal(contentHead)
+
+/** As of waitpid: a code or a signal. */
+export const execExit: ZodType<HostExecExit> = z
+  .strictObject({
+    code: z.int().min(0).max(255).nullable(),
+    signal: z.exactOptional(z.enum(Object.keys(constants.signals))),
+    timedOut: z.boolean(),
+  })
+  .refine(({ code, signal }) => (code === null) === (signal !== undefined))
+
+const count = z.int().nonnegative()
+
+export const captureSummary: ZodType<CaptureSummary> = z.strictObject({
+  manifestDigest: z.string().regex(/^[0-9a-f]{64}$/),
+  entries: count,
+  changes: count,
+})
+
+/** No path of Linux is longer, nor the target of a link, in bytes. */
+const maxPathBytes = 4096
+/** What a walk cannot look at because its path is too long has one name more. */
+const maxSkippedPathBytes = maxPathBytes + 256
+/** Of a sparse file, where the file system allows it. */
+const maxSkippedSize = 2 ** 63
+
+const base64 = (maxBytes: number) =>
+  z
+    .base64()
+    .min(1)
+    .max(Math.ceil(maxBytes / 3) * 4)
+
+const path = base64(maxPathBytes).refine((text) => pathProblem(Buffer.from(text, 'base64')) === undefined, {
+  error: 'an unsafe path',
+})
+const blobId = z.custom<BlobId>((value) => typeof value === 'string' && isBlobId(value))
+const file = {
+  fileType: z.literal('file'),
+  mode: z.enum(['100644', '100755']),
+  size: count.max(limits.maxFileBytes),
+  hash: blobId,
+}
+const symlink = {
+  fileType: z.literal('symlink'),
+  mode: z.literal('120000'),
+  size: z.int().positive().max(maxPathBytes),
+  hash: blobId,
+}
+const created = { action: z.literal('created'), path }
+const modified = { action: z.literal('modified'), path, base: blobId }
+
+const change = z.discriminatedUnion('action', [
+  z.strictObject({ action: z.literal('deleted'), path, base: blobId }),
+  z.discriminatedUnion('fileType', [
+    z.strictObject({ ...created, ...file }),
+    z.strictObject({ ...created, ...symlink }),
+  ]),
+  z.discriminatedUnion('fileType', [
+    z.strictObject({ ...modified, ...file }),
+    z.strictObject({ ...modified, ...symlink }),
+  ]),
+]) satisfies ZodType<WireChange>
+
+const skipReasons = [
+  'too_large',
+  'special',
+  'unsafe_name',
+  'unreadable',
+  'limit',
+] as const satisfies readonly FileSkipReason[]
+
+const skipped = z.strictObject({
+  path: base64(maxSkippedPathBytes).refine((text) => !Buffer.from(text, 'base64').includes(0)),
+  reason: z.enum(skipReasons),
+  size: z.number().nonnegative().max(maxSkippedSize).refine(Number.isInteger).optional(),
+})
+
+/** One message of a capture that is not content. */
+export const captureHead = z
+  .strictObject({
+    change: change.optional(),
+    skipped: skipped.optional(),
+    summary: captureSummary.optional(),
+  })
+  .refine((head) => Object.values(head).filter((part) => part !== undefined).length === 1)
