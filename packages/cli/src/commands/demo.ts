@@ -10,6 +10,7 @@ import { makeDemoRepository } from '../demo/make-repository.ts'
 import { examples } from '../examples.ts'
 import { quoteWord } from '../output/quote-word.ts'
 import { runEnsemble, temporalUi } from '../run/run-ensemble.ts'
+import { makePrivate } from '../stack/data-folder.ts'
 
 /** `tutti demo`: an ensemble of three bundled agents on a repository that it makes. */
 export function addDemo(program: Command, cli: Cli): void {
@@ -41,6 +42,7 @@ async function demo(context: CliContext, folder: string): Promise<number> {
     'log.level': { value: 'error', flag: 'demo' },
   })
   const dataDir = String(config.values['data.dir'])
+  makePrivate(dataDir)
   const { describeLocalSandbox } = await import('@tutti/sandbox')
   const { bubblewrap } = await describeLocalSandbox({ root: join(dataDir, 'sandboxes') })
   if (!bubblewrap.works) {

@@ -1,4 +1,4 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readEndpoint } from '@tutti/client'
@@ -30,6 +30,21 @@ test('a new folder is private and has its format; opening it again changes nothi
   expect(readFileSync(join(folder, 'format'), 'utf8')).toBe(`${dataFormat}\n`)
   expect(openDataFolder(folder).path).toBe(folder)
 })
+
+test('missing folders above it are made, and where none can be made that is said', async () => {
+  openDataFolder(join(folder, 'a', 'b'))
+  expect(statSync(join(folder, 'a')).mode & 0o777).toBe(0o700)
+  writeFileSync(join(root, 'file'), '')
+  expect(await failure(() => openDataFolder(join(root, 'file')))).toMatch(/failed_precondition: .*EEXIST/)
+  expect(await failure(() => openDataFolder(join(root, 'file', 'a')))).toMatch(/EEXIST.*--data-dir/)
+})
+
+test.runIf(existsSync('/proc/self'))(
+  'below /proc the answer is an error, not an endless search',
+  async () => {
+    expect(await failure(() => openDataFolder('/proc/tutti/data'))).toMatch(/ENOENT.*--data-dir/)
+  },
+)
 
 test.each(['2', '999', 'x', ''])('format %j is refused', async (text) => {
   openDataFolder(folder)

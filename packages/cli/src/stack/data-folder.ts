@@ -1,6 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
 import { TuttiError } from '@tutti/core'
 import { endpointFile, type Endpoint } from '@tutti/client'
 
@@ -25,9 +34,14 @@ export function openDataFolder(path: string): DataFolder {
   return { path, temporalDir }
 }
 
-function makePrivate(path: string): void {
+/**
+ * Makes a folder (mode 0700) and those above it that are missing.
+ *
+ * @throws TuttiError `failed_precondition` when that is not possible.
+ */
+export function makePrivate(path: string): void {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
+    makeFolder(path)
   } catch (error) {
     throw new TuttiError(
       'failed_precondition',
@@ -35,6 +49,16 @@ function makePrivate(path: string): void {
       { path },
       error,
     )
+  }
+}
+
+/** Step by step: Node's own `recursive` never ends below a folder that takes no other one, such as /proc. */
+function makeFolder(path: string): void {
+  if (!existsSync(path) && dirname(path) !== path) makeFolder(dirname(path))
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error
   }
 }
 
