@@ -24,9 +24,23 @@ export interface CliDeps {
 
 /** The real process. */
 export function createProcessDeps(loadParts: CliDeps['loadParts']): CliDeps {
+  const { stdout, stderr } = process
+  let isDataLost = false
+  const setExitCode = (code: number) => {
+    process.exitCode = code === 0 && isDataLost ? 1 : code
+  }
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // A reader that has enough (`tutti agent events … | head`) is no error.
+    if (error.code === 'EPIPE') process.exit(0)
+    if (!isDataLost) stderr.write(`Standard output cannot be written (${error.code}); data is lost.\n`)
+    isDataLost = true
+    setExitCode(Number(process.exitCode ?? 0))
+  })
+  // A full disk or a closed terminal costs talk and log lines, never the work.
+  stderr.on('error', () => {})
   return {
-    stdout: streamOf(process.stdout),
-    stderr: streamOf(process.stderr),
+    stdout: streamOf(stdout),
+    stderr: streamOf(stderr),
     readStdin: async () => readFileSync(0, 'utf8'),
     env: process.env,
     cwd: process.cwd(),
@@ -36,19 +50,12 @@ export function createProcessDeps(loadParts: CliDeps['loadParts']): CliDeps {
       return () => process.off(name, listener)
     },
     exitNow: (code) => process.exit(code),
-    setExitCode(code) {
-      process.exitCode = code
-    },
+    setExitCode,
     loadParts,
   }
 }
 
 function streamOf(stream: NodeJS.WriteStream): Stream {
-  // A reader that has enough (`tutti agent events … | head`) is no error.
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(0)
-    throw error
-  })
   return {
     write: (text) => void stream.write(text),
     get isTTY() {

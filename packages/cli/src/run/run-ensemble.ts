@@ -33,21 +33,25 @@ export async function runEnsemble(context: CliContext, options: RunEnsemble): Pr
   let session: ServerSession | undefined
   let ensembleId: string | undefined
   const starting = new AbortController()
+  const killing = new AbortController()
   const following = new AbortController()
+  let byKey = false
   const requestStop = (server: ServerSession, id: string) => {
-    output.say('Stopping the ensemble; its work is checkpointed. Press Ctrl-C again to kill it.')
+    const how = byKey ? ' Press Ctrl-C again to kill it.' : ''
+    output.say(`Stopping the ensemble; its work is checkpointed.${how}`)
     server
       .client()
       .then((client) => client.ensembles.stopEnsemble({ ensembleId: id }))
       .catch((error: unknown) => output.say(`The stop was not accepted: ${TuttiError.from(error).message}`))
   }
   const interrupts = watchInterrupts(deps, {
-    onFirst() {
+    onFirst(isKey) {
+      byKey = isKey
       if (ensembleId !== undefined && session) requestStop(session, ensembleId)
       else starting.abort()
     },
     onSecond() {
-      session?.kill()
+      killing.abort()
       deps.exitNow(130)
     },
   })
@@ -59,6 +63,7 @@ export async function runEnsemble(context: CliContext, options: RunEnsemble): Pr
       loadParts: () => deps.loadParts(),
       log: (line) => output.say(line),
       signal: starting.signal,
+      killed: killing.signal,
     })
     if (!session.stack() && options.flagsForServer.length > 0) {
       output.say(

@@ -38,27 +38,28 @@ export async function serveRole(context: CliContext, kind: LockKind, options: Se
   }
   const config = context.config(flags)
   const starting = new AbortController()
+  const killing = new AbortController()
   const ended = Promise.withResolvers<void>()
   let stack: Stack | undefined
   const interrupts = watchInterrupts(deps, {
-    onFirst() {
+    onFirst(isKey) {
       starting.abort()
       ended.resolve()
-      if (stack) output.say('Draining; press Ctrl-C again to kill.')
+      if (stack) output.say(isKey ? 'Draining; press Ctrl-C again to kill.' : 'Draining.')
     },
     onSecond() {
-      stack?.kill()
+      killing.abort()
       deps.exitNow(130)
     },
   })
   try {
     const port = (text: string | undefined, flag: string) =>
-      text === undefined ? undefined : parseCount(text, flag, 1, 65_535)
+      text === undefined ? undefined : { port: parseCount(text, flag, 1, 65_535), flag }
     const temporalPort = port(options.temporalPort, '--temporal-port')
     const temporalUiPort = port(options.uiPort, '--ui-port')
     const started = await startStack({
       kind,
-      logTo: 'stderr',
+      logTo: output.stderr.isTTY ? 'terminal' : 'stderr',
       config,
       env: deps.env,
       parts: await deps.loadParts(),
@@ -66,18 +67,22 @@ export async function serveRole(context: CliContext, kind: LockKind, options: Se
       ...(temporalUiPort === undefined ? {} : { temporalUiPort }),
       log: (line) => output.say(line),
       signal: starting.signal,
+      killed: killing.signal,
     })
     if ('holder' in started)
       return await join(context, String(config.values['data.dir']), started.holder, starting.signal)
     stack = started
-    printReady(output, {
+    const ready = {
       address: started.api?.address ?? null,
       temporal_address: started.temporal.address,
       temporal_ui: started.temporal.uiAddress ?? null,
       data_dir: started.dataDir,
       pid: process.pid,
       role: started.role,
-    })
+    }
+    printReady(output, ready)
+    if (isTextOutput(output))
+      output.say(output.paintTalk.dim(`Ready (${ready.role}, pid ${ready.pid}). Ctrl-C drains and ends it.`))
     await Promise.race([ended.promise, started.failed])
     return 0
   } catch (thrown) {
@@ -92,14 +97,12 @@ export async function serveRole(context: CliContext, kind: LockKind, options: Se
 
 function printReady(output: Output, ready: Ready): void {
   if (!isTextOutput(output)) return output.jsonLine(ready)
-  const { paint } = output
   const row = (name: string, value: string | null) =>
     value !== null && output.line(`${name.padEnd(13)}${safeLine(value)}`)
   row('API', ready.address)
   row('Temporal', ready.temporal_address)
   row('Temporal UI', ready.temporal_ui)
   row('Data', ready.data_dir)
-  output.say(paint.dim(`Ready (${ready.role}, pid ${ready.pid}). Ctrl-C drains and ends it.`))
 }
 
 /** The part runs already: prints where, and ends well. */

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
 import { availableParallelism, hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -21,7 +20,8 @@ import { startWorker } from '@tutti/worker'
 import { Client, Connection } from '@temporalio/client'
 import { Registry } from 'prom-client'
 import type { ResolvedConfig } from '../config/load-config.ts'
-import type { PartContext, StackParts } from './parts.ts'
+import type { PartContext, RunningApi, StackParts } from './parts.ts'
+import { createLogFile, withWarningsOn } from './server-log.ts'
 import { createSystemInformation } from './system-information.ts'
 import { startTelemetry, type Telemetry } from './telemetry.ts'
 
@@ -38,6 +38,7 @@ interface Stores {
   close(): Promise<void>
 }
 
+type Logger = ReturnType<typeof createLogger>
 type Env = Readonly<Record<string, string | undefined>>
 
 /** Bundles depend on the sources alone, so all data folders share them. */
@@ -45,9 +46,12 @@ const cacheDir = fileURLToPath(new URL('../../../../node_modules/.cache/tutti', 
 
 /** The embedded stack (design §10): SQLite, filesystem blobs, local forge, Temporal's development server. */
 export function createParts(env: Env = process.env): StackParts<Stores> {
+  // One for all parts: what is wrong with its file is said once.
+  let log: Logger | undefined
+  const logOf = (context: PartContext) => (log ??= serverLog(context))
   return {
     openStores: (dataDir) => openStores(dataDir, env),
-    startApi,
+    startApi: (stores, context) => startApi(stores, context, logOf(context)),
     startWorker: ({ store, blobs, mirrors, forge, crashPoint, registry, telemetry }, context) =>
       startWorker({
         temporal: context.temporal,
@@ -59,7 +63,7 @@ export function createParts(env: Env = process.env): StackParts<Stores> {
         env: context.env,
         clock: systemClock,
         crashPoint,
-        log: serverLog(context),
+        log: logOf(context),
         registry,
         // In one process with the API its page has the worker's metrics too.
         metricsPort: context.mode === 'serve' ? Number(context.config['worker.metrics_port']) : 0,
@@ -110,7 +114,11 @@ function crashPointOf(env: Env, dataDir: string): CrashPoint {
   )
 }
 
-const startApi: StackParts<Stores>['startApi'] = async (stores, context) => {
+async function startApi(
+  stores: Stores,
+  context: Parameters<StackParts['startApi']>[1],
+  log: Logger,
+): Promise<RunningApi> {
   const { store, blobs, mirrors, crashPoint, registry } = stores
   const { dataDir, config, temporal } = context
   const connection = await Connection.connect({ ...temporal.access, address: temporal.address })
@@ -125,7 +133,7 @@ const startApi: StackParts<Stores>['startApi'] = async (stores, context) => {
     clock: systemClock,
     config: config as ApiConfig,
     crashPoint,
-    log: serverLog(context),
+    log,
     metrics: createMetrics({ agents: store.catalog.agents, registry }),
     localKey: key,
   })
@@ -141,13 +149,12 @@ const startApi: StackParts<Stores>['startApi'] = async (stores, context) => {
   }
 }
 
-/** JSON lines: on stderr, or in `server.log` of the data folder. */
-function serverLog({ logTo, dataDir, config }: PartContext): ReturnType<typeof createLogger> {
-  const destination =
-    logTo === 'stderr'
-      ? process.stderr
-      : createWriteStream(join(dataDir, 'server.log'), { flags: 'a', mode: 0o600 })
-  return createLogger({ level: String(config['log.level']), destination })
+/** JSON lines. */
+function serverLog({ logTo, dataDir, config, log }: PartContext): Logger {
+  const level = String(config['log.level'])
+  if (logTo === 'stderr') return createLogger({ level, destination: process.stderr })
+  const file = createLogFile(dataDir, log)
+  return createLogger({ level, destination: logTo === 'file' ? file : withWarningsOn(process.stderr, file) })
 }
 
 /** Stable over restarts, different for each data folder and worker process: the host's task queue is named after it. */

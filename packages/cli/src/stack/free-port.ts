@@ -6,15 +6,11 @@ export async function freePort(wished: number, host: string): Promise<number> {
   return (await tryPort(wished, host)) ?? (await tryPort(0, host))!
 }
 
-/** @throws TuttiError `failed_precondition` when the port is taken: it was asked for by number. */
-export async function requirePort(port: number, host: string): Promise<number> {
+/** @throws TuttiError `failed_precondition` when the port is taken: it was asked for by number. `instead`: what to do then. */
+export async function requirePort(port: number, host: string, instead: string): Promise<number> {
   const got = await tryPort(port, host)
   if (got !== undefined) return got
-  throw new TuttiError(
-    'failed_precondition',
-    `Port ${port} is taken. Choose another, or 0 for any free one.`,
-    { port },
-  )
+  throw new TuttiError('failed_precondition', `Port ${port} is taken. ${instead}`, { port })
 }
 
 function tryPort(port: number, host: string): Promise<number | undefined> {

@@ -10,7 +10,10 @@ export interface OpenSession {
   readonly loadParts: () => Promise<StackParts>
   readonly clock: Clock
   readonly log: (line: string) => void
+  /** Ends the start in order. */
   readonly signal: AbortSignal
+  /** Ends our own stack at once, also while it starts. */
+  readonly killed: AbortSignal
 }
 
 /** A server to work with: the one that is up, else one of our own in this process. */
@@ -25,7 +28,6 @@ export interface ServerSession {
   /** Rejects when our own stack failed for good. */
   readonly failed: Promise<never>
   close(): Promise<void>
-  kill(): void
 }
 
 const waitMs = 30_000
@@ -61,6 +63,7 @@ export async function openSession(options: OpenSession): Promise<ServerSession> 
         env: options.env,
         log,
         signal,
+        killed: options.killed,
       })
       if (!('holder' in started)) {
         own = started
@@ -90,6 +93,5 @@ export async function openSession(options: OpenSession): Promise<ServerSession> 
     stack: () => own,
     failed,
     close: async () => own?.stop(),
-    kill: () => own?.kill(),
   }
 }

@@ -3,8 +3,13 @@ import type { ResolvedConfig } from '../config/load-config.ts'
 
 /** What every part of the stack is started with. */
 export interface PartContext {
-  /** Where the server's own log goes: a `serve` or `dev` of its own says it, inside `run` it would be in the way. */
-  readonly logTo: 'stderr' | 'file'
+  /**
+   * Where the server's own log goes: to stderr from a `serve` or `dev` of its own, to `server.log` of the data folder inside `run`,
+   * where it would be in the way. `terminal`: to that file, and what is wrong also to stderr.
+   */
+  readonly logTo: 'stderr' | 'file' | 'terminal'
+  /** Talk for a person. */
+  readonly log: (line: string) => void
   readonly dataDir: string
   readonly config: ResolvedConfig
   readonly env: Readonly<Record<string, string | undefined>>

@@ -4,21 +4,23 @@ import { openDataFolder, removeEndpoint, writeEndpoint } from './data-folder.ts'
 import { freePort, requirePort } from './free-port.ts'
 import { createLocks, isRefused, type HeldLock, type LockHolder, type LockKind, type Locks } from './locks.ts'
 import type { OpenStores, PartContext, RunningApi, RunningPart, StackParts } from './parts.ts'
+import type { WishedPort } from './temporal-process.ts'
 import { ensureTemporal, type TemporalServer } from './temporal-server.ts'
 
-export interface StartStack extends Pick<PartContext, 'logTo'> {
+export interface StartStack extends Pick<PartContext, 'logTo' | 'log'> {
   /** `dev`: everything in this process. */
   readonly kind: LockKind
   readonly config: LoadedConfig
   readonly env: Readonly<Record<string, string | undefined>>
   readonly parts: StackParts
-  readonly temporalPort?: number
-  readonly temporalUiPort?: number
+  readonly temporalPort?: WishedPort
+  readonly temporalUiPort?: WishedPort
   /** Called when the lock is ours and starting begins. */
   readonly onStart?: () => void
-  /** Talk for a person. */
-  readonly log: (line: string) => void
+  /** Ends the start in order. */
   readonly signal: AbortSignal
+  /** Ends at once, whenever, everything that would outlive this process; with the abort it has happened. */
+  readonly killed: AbortSignal
 }
 
 export interface Stack {
@@ -29,8 +31,6 @@ export interface Stack {
   readonly temporal: Pick<TemporalServer, 'address' | 'uiAddress' | 'namespace' | 'origin'>
   /** Drains and ends all of it; idempotent. */
   stop(): Promise<void>
-  /** Ends everything that would outlive this process, at once. Synchronous. */
-  kill(): void
   /** Rejects when a part failed for good. */
   readonly failed: Promise<never>
 }
@@ -44,7 +44,7 @@ const host = '127.0.0.1'
  * @throws TuttiError `failed_precondition` (data folder of a newer version, port taken, no Temporal), `unavailable`, `cancelled`.
  */
 export async function startStack(options: StartStack): Promise<Stack | { readonly holder: LockHolder }> {
-  const { config, env, parts, kind, signal, log } = options
+  const { config, env, parts, kind, signal, killed, log } = options
   const folder = openDataFolder(String(config.values['data.dir']))
   const locks = createLocks(folder.path)
   const lock = locks.acquire(kind)
@@ -56,6 +56,12 @@ export async function startStack(options: StartStack): Promise<Stack | { readonl
   let temporal: TemporalServer | undefined
   let stopping: Promise<void> | undefined
   const stop = () => (stopping ??= unwind(undo, log))
+  const kill = () => {
+    for (const part of running) part.kill?.()
+    if (kind === 'dev') temporal?.kill()
+    removeEndpoint(folder.path)
+  }
+  killed.addEventListener('abort', kill, { once: true })
   try {
     undo.push(() => endShared(locks, lock, temporal))
     temporal = await ensureTemporal({
@@ -67,12 +73,14 @@ export async function startStack(options: StartStack): Promise<Stack | { readonl
       env,
       log,
       signal,
+      killed,
     })
     const stores = await parts.openStores(folder.path, config.values)
     undo.push(() => stores.close())
     const context: PartContext = {
       dataDir: folder.path,
       logTo: options.logTo,
+      log,
       config: config.values,
       env,
       temporal: {
@@ -122,11 +130,6 @@ export async function startStack(options: StartStack): Promise<Stack | { readonl
       temporal: context.temporal,
       stop,
       failed,
-      kill() {
-        for (const part of running) part.kill?.()
-        if (kind === 'dev') server.kill()
-        removeEndpoint(folder.path)
-      },
     }
   } catch (error) {
     await stop()
@@ -146,7 +149,7 @@ async function startApi(
     const part = await parts.startApi(stores, { ...context, host, port, mode })
     return { address: `http://${host}:${port}`, part }
   }
-  if (asked) return start(await requirePort(wished, host))
+  if (asked) return start(await requirePort(wished, host, 'Choose another, or 0 for any free one.'))
   const port = await freePort(wished, host)
   return start(port).catch(async (error: unknown) => {
     // Nobody asked for this one, and somebody was faster: any other will do.

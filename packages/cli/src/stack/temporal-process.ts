@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { TuttiError, searchAttributes, systemClock } from '@tutti/core'
 import { allPids, isSameProcess, processStart } from '@tutti/processes'
-import { freePort } from './free-port.ts'
+import { freePort, requirePort } from './free-port.ts'
 import { listensOn } from './listens-on.ts'
 import { isTemporalHealthy } from './temporal-health.ts'
 
@@ -72,12 +72,20 @@ export interface StartTemporal {
   /** Absolute path of the Temporal CLI. */
   readonly binary: string
   readonly folder: string
-  /** Default: the ports of the last time, else 7233 and 8233; any free one when taken. */
-  readonly port?: number
-  readonly uiPort?: number
+  /** Default: the ports of the last time, else 7233 and 8233; any free one when taken. One that was asked for is required. */
+  readonly port?: WishedPort
+  readonly uiPort?: WishedPort
   readonly retentionMs: number
   readonly env: Readonly<Record<string, string | undefined>>
   readonly signal: AbortSignal
+  /** Kills the server at once, as long as the start has not resolved. */
+  readonly killed: AbortSignal
+}
+
+export interface WishedPort {
+  readonly port: number
+  /** The flag that asked for it; without one another port will do. */
+  readonly flag?: string
 }
 
 /**
@@ -87,13 +95,15 @@ export interface StartTemporal {
  * The flags against the CLI's defaults: without the poll rate every hand-off waits for a
  * 50 ms tick; WAL is 2.5 times as fast; FULL keeps what was accepted over a power loss.
  *
- * @throws TuttiError `unavailable` with the end of its log when it does not come up; `cancelled`.
+ * @throws TuttiError `unavailable` with the end of its log when it does not come up; `failed_precondition` when a port that was
+ * asked for is taken; `cancelled`.
  */
 export async function startTemporalProcess(options: StartTemporal): Promise<TemporalRecord> {
   const last = readRecord(options.folder)
-  const wished = [options.port ?? last?.port ?? 7233, options.uiPort ?? last?.uiPort ?? 8233] as const
+  const wished = options.port ?? { port: last?.port ?? 7233 }
+  const wishedUi = options.uiPort ?? { port: last?.uiPort ?? 8233 }
   for (let attempt = 1; ; attempt += 1) {
-    const [port, uiPort] = [await freePort(wished[0], host), await freePort(wished[1], host)]
+    const [port, uiPort] = [await choosePort(wished), await choosePort(wishedUi)]
     try {
       return await launch(options, port, uiPort)
     } catch (error) {
@@ -108,8 +118,13 @@ export async function startTemporalProcess(options: StartTemporal): Promise<Temp
   }
 }
 
+const choosePort = ({ port, flag }: WishedPort): Promise<number> =>
+  flag === undefined
+    ? freePort(port, host)
+    : requirePort(port, host, `Choose another with ${flag}, or leave the flag out for any free one.`)
+
 async function launch(options: StartTemporal, port: number, uiPort: number): Promise<TemporalRecord> {
-  const { binary, folder, env, signal } = options
+  const { binary, folder, env, signal, killed } = options
   const log = openSync(logFile(folder), 'w', 0o600)
   const flags = Object.entries({
     '--ip': host,
@@ -136,9 +151,11 @@ async function launch(options: StartTemporal, port: number, uiPort: number): Pro
   void failure.then((error) => (failed = error))
   if (child.pid === undefined) throw notUp(folder, await failure)
   const record: TemporalRecord = { pid: child.pid, start: processStart(child.pid) ?? '', port, uiPort }
-  writeRecord(folder, record)
+  const kill = () => killGroup(record.pid, 'SIGKILL')
+  killed.addEventListener('abort', kill, { once: true })
   child.unref()
   try {
+    writeRecord(folder, record)
     const deadline = systemClock.monotonic() + readyMs
     // Another server may answer on the port that this one did not get, and it serves for a moment before it ends for its UI's.
     const isUp = async () =>
@@ -156,6 +173,8 @@ async function launch(options: StartTemporal, port: number, uiPort: number): Pro
   } catch (error) {
     await endTemporalProcess(folder, record)
     throw error
+  } finally {
+    killed.removeEventListener('abort', kill)
   }
 }
 

@@ -3,13 +3,14 @@ import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createServer, type AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline'
 import { isSameProcess } from '@tutti/processes'
 import { afterEach, beforeEach, describe, expect, inject, test, vi } from 'vitest'
 import { createLocks } from './locks.ts'
 import { isTemporalHealthy } from './temporal-health.ts'
 import { endTemporalProcess, findLiving, readRecord, startTemporalProcess } from './temporal-process.ts'
-import { ensureTemporal, type TemporalServer } from './temporal-server.ts'
+import { ensureTemporal, type EnsureTemporal, type TemporalServer } from './temporal-server.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -36,14 +37,18 @@ afterEach(async () => {
 
 const env = { ...process.env, TEMPORAL_ADDRESS: '', TEMPORAL_CLI_PATH: binary ?? '' }
 
-async function ensure(): Promise<TemporalServer> {
+const never = () => new AbortController().signal
+
+async function ensure(wished: Pick<EnsureTemporal, 'port' | 'uiPort'> = {}): Promise<TemporalServer> {
   const server = await ensureTemporal({
+    ...wished,
     folder,
     locks: createLocks(root),
     retentionMs: 30 * 86_400_000,
     env,
     log: () => {},
-    signal: new AbortController().signal,
+    signal: never(),
+    killed: never(),
   })
   servers.push(server)
   return server
@@ -58,7 +63,7 @@ const { ensureTemporal } = await at('temporal-server.ts')
 const { createLocks } = await at('locks.ts')
 const [folder] = process.argv.slice(1)
 const server = await ensureTemporal({
-  folder, locks: createLocks(folder), retentionMs: 86400000, env: process.env, log: () => {}, signal: new AbortController().signal,
+  folder, locks: createLocks(folder), retentionMs: 86400000, env: process.env, log: () => {}, signal: new AbortController().signal, killed: new AbortController().signal,
 })
 console.log(server.address)
 setInterval(() => {}, 1000)
@@ -80,13 +85,64 @@ describe.skipIf(binary === null)(
       await again.stop()
     })
 
+    test('a kill in the middle of its start leaves no process', { timeout: 60_000 }, async () => {
+      const killing = new AbortController()
+      const starting = startTemporalProcess({
+        binary: binary!,
+        folder,
+        retentionMs: 86_400_000,
+        env,
+        signal: never(),
+        killed: killing.signal,
+      })
+      starting.catch(() => {})
+      await until(() => findLiving(folder) !== undefined)
+      const { pid, start } = findLiving(folder)!
+      killing.abort()
+      await until(() => !isSameProcess(pid, start))
+      await expect(starting).rejects.toMatchObject({ code: 'unavailable' })
+    })
+
+    test(
+      'a port that was asked for is taken from nobody, and a server on another is not adopted',
+      { timeout: 60_000 },
+      async () => {
+        const taken = createServer()
+        await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
+        const { port } = taken.address() as AddressInfo
+        const refused = {
+          code: 'failed_precondition',
+          message: expect.stringMatching(`Port ${port} is taken.*--ui-port`) as string,
+        }
+        await expect(ensure({ uiPort: { port, flag: '--ui-port' } })).rejects.toMatchObject(refused)
+        expect(findLiving(folder)).toBeUndefined()
+
+        const first = await ensure({ uiPort: { port } })
+        expect(first.uiAddress).not.toBe(`http://127.0.0.1:${port}`)
+        first.release()
+        const left = findLiving(folder)!
+        await new Promise((resolve) => taken.close(resolve))
+        const second = await ensure({ uiPort: { port, flag: '--ui-port' } })
+        expect(second.uiAddress).toBe(`http://127.0.0.1:${port}`)
+        expect(isSameProcess(left.pid, left.start)).toBe(false)
+        await second.stop()
+      },
+    )
+
     test('starts at the same moment share no server', { timeout: 60_000 }, async () => {
       const folders = ['a', 'b', 'c'].map((name) => join(root, name))
       for (const path of folders) mkdirSync(path)
-      const { signal } = new AbortController()
+      const [signal, killed] = [never(), never()]
       const started = await Promise.all(
         folders.map((path) =>
-          startTemporalProcess({ binary: binary!, folder: path, retentionMs: 86_400_000, env, signal }),
+          startTemporalProcess({
+            binary: binary!,
+            folder: path,
+            retentionMs: 86_400_000,
+            env,
+            signal,
+            killed,
+          }),
         ),
       )
       try {
@@ -157,7 +213,8 @@ describe.skipIf(binary === null)(
         retentionMs: 1,
         env: { ...env, TEMPORAL_CLI_PATH: '/bin/false' },
         log: () => {},
-        signal: new AbortController().signal,
+        signal: never(),
+        killed: never(),
       })
       await expect(failing).rejects.toMatchObject({
         code: expect.stringMatching(/failed_precondition|unavailable/) as string,
@@ -173,7 +230,8 @@ test('a named cluster that does not answer is named, and nothing is started inst
     retentionMs: 1,
     env: { TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_NAMESPACE: 'mine' },
     log: () => {},
-    signal: new AbortController().signal,
+    signal: never(),
+    killed: never(),
   })
   await expect(starting).rejects.toMatchObject({
     code: 'unavailable',

@@ -11,6 +11,7 @@ import {
   startTemporalProcess,
   temporalAddress,
   temporalNamespace,
+  type StartTemporal,
   type TemporalRecord,
 } from './temporal-process.ts'
 
@@ -34,16 +35,16 @@ export interface TemporalServer {
   readonly failed: Promise<never>
 }
 
-export interface EnsureTemporal {
+export interface EnsureTemporal extends Pick<StartTemporal, 'port' | 'uiPort' | 'killed'> {
   readonly folder: string
   readonly locks: Locks
   readonly retentionMs: number
-  readonly port?: number
-  readonly uiPort?: number
   readonly env: Readonly<Record<string, string | undefined>>
   readonly log: (line: string) => void
   readonly signal: AbortSignal
 }
+
+type WishedPorts = Pick<StartTemporal, 'port' | 'uiPort'>
 
 const watchMs = 250
 /** A cluster elsewhere may be far away. */
@@ -51,10 +52,11 @@ const foreignMs = 5000
 
 /**
  * The Temporal server of a data folder: the cluster that TEMPORAL_ADDRESS names, else our own. One that an earlier, killed
- * process left running is adopted when it answers and ended when it does not. Ours is watched: when it dies it is started
+ * process left running is adopted when it answers on the ports that are asked for, and ended else. Ours is watched: when it dies it is started
  * again on the same port and database.
  *
- * @throws TuttiError `failed_precondition` when there is no Temporal program to be had; `unavailable` when it does not start.
+ * @throws TuttiError `failed_precondition` when there is no Temporal program to be had; `unavailable` when it does not start;
+ * `failed_precondition` when a port that was asked for is taken.
  */
 export async function ensureTemporal(options: EnsureTemporal): Promise<TemporalServer> {
   const { env, log, signal } = options
@@ -75,7 +77,7 @@ export async function ensureTemporal(options: EnsureTemporal): Promise<TemporalS
     )
   }
   const ended = new AbortController()
-  const startOrAdopt = (wished: { port?: number; uiPort?: number }) =>
+  const startOrAdopt = (wished: WishedPorts) =>
     options.locks.exclusively(
       () => adoptOrStart(options, found.path, wished, AbortSignal.any([signal, ended.signal])),
       AbortSignal.any([signal, ended.signal]),
@@ -89,7 +91,7 @@ export async function ensureTemporal(options: EnsureTemporal): Promise<TemporalS
   const restart = async () => {
     log('The Temporal server ended; starting it again.')
     try {
-      const next = await startOrAdopt({ port: record.port, uiPort: record.uiPort })
+      const next = await startOrAdopt({ port: { port: record.port }, uiPort: { port: record.uiPort } })
       record = next
       if (temporalAddress(next) !== address) {
         reject(
@@ -138,12 +140,15 @@ export async function ensureTemporal(options: EnsureTemporal): Promise<TemporalS
 async function adoptOrStart(
   options: EnsureTemporal,
   binary: string,
-  wished: { port?: number; uiPort?: number },
+  wished: WishedPorts,
   signal: AbortSignal,
 ): Promise<TemporalRecord> {
-  const { folder, env, retentionMs, log } = options
+  const { folder, env, retentionMs, log, killed } = options
   const living = findLiving(folder)
-  if (living) {
+  if (living && !isOn(living, wished)) {
+    log(`Ending a Temporal server on other ports (pid ${living.pid}).`)
+    await endTemporalProcess(folder, living)
+  } else if (living) {
     // One that another process has just started gets the time to come up.
     for (let tries = 0; tries < 3; tries += 1) {
       if (await isTemporalHealthy(temporalAddress(living), temporalNamespace)) return living
@@ -159,8 +164,14 @@ async function adoptOrStart(
     env,
     retentionMs,
     signal,
+    killed,
   })
 }
+
+/** Whether it has the ports that were asked for by a flag. */
+const isOn = (living: TemporalRecord, { port, uiPort }: WishedPorts): boolean =>
+  (port?.flag === undefined || port.port === living.port) &&
+  (uiPort?.flag === undefined || uiPort.port === living.uiPort)
 
 function foreignServer(
   cluster: Pick<TemporalServer, 'address' | 'namespace' | 'access'>,
