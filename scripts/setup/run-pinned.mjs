@@ -4,6 +4,7 @@ import { pathToFileURL, fileURLToPath } from 'node:url'
 import { memoryArguments, memoryEnvironment } from './memory.mjs'
 import { pinnedEnvironment, pinnedNode } from './pinned-node.mjs'
 import { setUpError } from './set-up-error.mjs'
+import { watchParent } from './watch-parent.mjs'
 
 /** @type {NodeJS.Signals[]} */
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2', 'SIGWINCH']
@@ -12,7 +13,8 @@ const ONE_PRESS_MS = 250
 
 /**
  * Runs a TypeScript program on the pinned Node with our streams, and resolves to its exit code. It gets a session of
- * its own, so that one Ctrl-C arrives once: a second one means "kill" to a running ensemble.
+ * its own, so that one Ctrl-C arrives once: a second one means "kill" to a running ensemble. Under npm or npx it gets SIGTERM
+ * when these end, for they do not pass theirs on; started by itself it may outlive its shell, as a daemon does.
  *
  * @param {readonly string[]} args program and arguments
  * @returns {Promise<number>}
@@ -36,12 +38,14 @@ export async function runPinned(args) {
     last.set(name, now)
   }
   for (const name of FORWARDED) process.on(name, forward)
+  const unwatch = process.env['npm_command'] ? watchParent(() => forward('SIGTERM')) : () => {}
   try {
     return await new Promise((resolve, reject) => {
       child.on('error', reject)
       child.on('close', (code, signal) => resolve(code ?? 128 + (signal ? constants.signals[signal] : 1)))
     })
   } finally {
+    unwatch()
     for (const name of FORWARDED) process.off(name, forward)
   }
 }

@@ -16,6 +16,7 @@ process.on('SIGINT', () => {
   appendFileSync(folder + '/signals', 'SIGINT\\n')
   if (++interrupts === 2) process.exit(7)
 })
+process.on('SIGWINCH', () => appendFileSync(folder + '/signals', 'SIGWINCH\\n'))
 process.on('SIGTERM', () => {
   appendFileSync(folder + '/signals', 'SIGTERM\\n')
   process.exit(8)
@@ -80,6 +81,37 @@ test('a launcher that is killed outright takes the program with it', async () =>
   await expect.poll(() => isRunning(pid), { timeout: 10_000 }).toBe(false)
   expect(await readWhenThere('signals')).toBe('SIGTERM\n')
 })
+
+test.each([
+  { npm_command: 'exec', says: 'SIGTERM\n' },
+  { npm_command: undefined, says: 'SIGWINCH\n' },
+])('when the shell that started it ends: $says (npm_command $npm_command)', async ({ npm_command, says }) => {
+  await launchBehindShell(program, npm_command)
+  const pid = Number(await readWhenThere('pid'))
+  const parent = Number(await readWhenThere('launcher'))
+  launcher.kill('SIGKILL')
+  // Without npm it goes on, also after the time within which it would have been told.
+  if (npm_command === undefined) {
+    await new Promise((resolve) => setTimeout(resolve, 1500))
+    process.kill(parent, 'SIGWINCH')
+  }
+  expect(await readWhenThere('signals')).toBe(says)
+  if (npm_command === undefined) process.kill(parent, 'SIGTERM')
+  await expect.poll(() => isRunning(pid) || isRunning(parent), { timeout: 10_000 }).toBe(false)
+})
+
+/** The shell is {@link launcher}; the file `launcher` names the process below it. */
+async function launchBehindShell(source: string, npm_command: string | undefined): Promise<void> {
+  const path = join(folder, 'program.mts')
+  await writeFile(path, source)
+  const line = '"$0" "$@" & echo $! > "$3/launcher"; wait'
+  const child = spawn('sh', ['-c', line, process.execPath, join(folder, 'launch.mjs'), path, folder], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...process.env, npm_command },
+  })
+  launcher = child
+  ended = new Promise((resolve) => child.on('close', resolve))
+}
 
 async function launch(source: string, ...args: string[]): Promise<void> {
   const path = join(folder, 'program.mts')
