@@ -27,7 +27,7 @@ export async function runStep(title, command, args, { signal, env = process.env 
   }
   const heartbeat = setInterval(() => {
     const last = output.trim().split('\n').at(-1) ?? ''
-    say(`  … ${Math.round((Date.now() - started) / 1000)} s  ${last.slice(0, 90)}`)
+    say(`  … ${Math.round((Date.now() - started) / 1000)} s  ${last.slice(0, 90)}`.trimEnd())
   }, HEARTBEAT_MS)
   const end = () => {
     if (child.pid === undefined) return

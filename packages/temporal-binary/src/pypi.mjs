@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises'
+import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { run } from './run.mjs'
 
@@ -35,10 +35,13 @@ export async function downloadWheel(artifact, folder, { env, signal, pip }) {
   const [command, ...args] = pip
   const requirement = `${artifact.wheel}==${artifact.version}`
   const quiet = ['--quiet', '--disable-pip-version-check', '--no-input']
+  // pip leaves its temporary files when it is killed; here they go with the folder.
+  const temporaries = join(folder, 'tmp')
+  await mkdir(temporaries)
   const fetched = await run(
     command,
     [...args, 'download', ...quiet, '--no-deps', '--only-binary', ':all:', '--dest', folder, requirement],
-    { env, signal },
+    { env: { ...env, TMPDIR: temporaries }, signal },
   )
   if (fetched.code !== 0) throw new Error(`pip cannot download ${requirement}: ${lastLine(fetched.output)}`)
   const wheel = (await readdir(folder)).find((name) => name.endsWith('.whl'))

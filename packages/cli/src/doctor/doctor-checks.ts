@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
-import { accessSync, constants, existsSync } from 'node:fs'
+import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { TuttiError } from '@tutti/core'
-import { describeTemporal, findTemporalServer } from '@tutti/temporal-binary'
+import { findTemporalServer } from '@tutti/temporal-binary'
 import type { CliContext } from '../context.ts'
 import { checkStatusName } from '../output/enum-name.ts'
 import { sandboxCheck } from './sandbox-check.ts'
@@ -83,9 +83,9 @@ async function temporal({ deps, signal }: CliContext): Promise<DoctorCheckResult
       fix: `The first "tutti dev" or "npm run demo" downloads it. ${rest.at(-1) ?? ''}`.trim(),
     })
   }
-  const words = describeTemporal(found)
-  if (found.kind === 'binary') return check('temporal', 'ok', words, { origin: found.source })
-  return check('temporal', 'ok', words, {
+  if (found.kind === 'binary')
+    return check('temporal', 'ok', `${found.version}, ${found.path}`, { origin: found.source })
+  return check('temporal', 'ok', `running cluster at ${found.address}`, {
     origin: found.source,
     fix: 'Not ours: a development server is 2 to 8 times as fast with --dynamic-config-value history.transferProcessorMaxPollRPS=1000.',
   })
@@ -136,6 +136,9 @@ async function configuration(context: CliContext): Promise<DoctorCheckResult> {
   }
 }
 
+/** Temporal's database, the catalog and a few captures of a middling repository. */
+const leastFreeMB = 500
+
 async function dataFolder(context: CliContext): Promise<DoctorCheckResult> {
   let path: string
   let origin: string
@@ -150,7 +153,14 @@ async function dataFolder(context: CliContext): Promise<DoctorCheckResult> {
   while (!existsSync(existing)) existing = dirname(existing)
   try {
     accessSync(existing, constants.W_OK)
-    return check('data', 'ok', existing === path ? path : `${path} (made by the first start)`, { origin })
+    const found = existing === path ? path : `${path} (made by the first start)`
+    const { bavail, bsize } = statfsSync(existing)
+    const freeMB = Math.floor((bavail * bsize) / 1e6)
+    if (freeMB >= leastFreeMB) return check('data', 'ok', found, { origin })
+    return check('data', 'warning', `${found}, ${freeMB} MB free`, {
+      origin,
+      fix: `Make room on its disk, or choose another folder with --data-dir: below ${leastFreeMB} MB agents and Temporal soon fail.`,
+    })
   } catch {
     return check('data', 'failed', `${path} cannot be written`, {
       origin,

@@ -20,7 +20,7 @@ export async function sandboxCheck(root: string): Promise<{
     name: 'sandbox',
     status: weaker.length > 0 ? 'warning' : 'ok',
     found: `bubblewrap ${bubblewrap.version}; limits: ${limiter}; disk: ${disk}`,
-    origin: 'PATH',
+    origin: '',
     fix: weaker.join('; '),
   }
 }
