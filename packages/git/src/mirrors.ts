@@ -76,6 +76,14 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
       })
     },
 
+    async remove(text, signal) {
+      const path = pathOf(parseLocation(text))
+      if (!(await exists(`${path}.lock`))) return
+      await withProcessLock(`${path}.lock`, signal, () => rm(path, { recursive: true, force: true }))
+      await rm(`${path}.lock`, { force: true })
+      known.delete(path)
+    },
+
     async defaultBranch(text, signal) {
       const location = parseLocation(text)
       await mkdir(home, { recursive: true, mode: 0o700 })

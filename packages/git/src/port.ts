@@ -102,6 +102,8 @@ export interface Mirrors {
   open(location: string, signal: AbortSignal): Promise<Mirror>
   /** The mirror as it stands, without asking the source. @throws TuttiError `not_found`. */
   attach(location: string, signal: AbortSignal): Promise<Mirror>
+  /** Forgets a repository that is gone for good: nobody may open it at the same time. Does nothing when there is no mirror. */
+  remove(location: string, signal: AbortSignal): Promise<void>
   /** Default branch of the source; `main` while it is empty. @throws TuttiError `failed_precondition` when its HEAD is detached and no branch stands out. */
   defaultBranch(location: string, signal: AbortSignal): Promise<string>
 }

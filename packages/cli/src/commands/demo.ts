@@ -7,6 +7,7 @@ import type { Cli } from '../cli.ts'
 import type { CliContext } from '../context.ts'
 import { demoSpec } from '../demo/demo-spec.ts'
 import { makeDemoRepository } from '../demo/make-repository.ts'
+import { removeOldRepositories } from '../demo/remove-old-repositories.ts'
 import { examples } from '../examples.ts'
 import { quoteWord } from '../output/quote-word.ts'
 import { runEnsemble, temporalUi } from '../run/run-ensemble.ts'
@@ -43,7 +44,10 @@ async function demo(context: CliContext, folder: string): Promise<number> {
   })
   const dataDir = String(config.values['data.dir'])
   makePrivate(dataDir)
-  const { describeLocalSandbox } = await import('@tutti/sandbox')
+  const [{ describeLocalSandbox }, { createMirrors }] = await Promise.all([
+    import('@tutti/sandbox'),
+    import('@tutti/git'),
+  ])
   const { bubblewrap } = await describeLocalSandbox({ root: join(dataDir, 'sandboxes') })
   if (!bubblewrap.works) {
     output.say(
@@ -51,9 +55,11 @@ async function demo(context: CliContext, folder: string): Promise<number> {
     )
     output.say(`To mend it: ${bubblewrap.remedy}`)
   }
-  const repository = join(dataDir, 'repositories', `little-shop-${randomUUID().slice(0, 8)}`)
+  const repositories = join(dataDir, 'repositories')
+  const repository = join(repositories, `little-shop-${randomUUID().slice(0, 8)}`)
   mkdirSync(repository, { recursive: true, mode: 0o700 })
   await makeDemoRepository(repository, context.signal)
+  await removeOldRepositories(repositories, createMirrors({ root: join(dataDir, 'mirrors') }), context.signal)
   output.say(`Made a repository with failing tests: ${repository}`)
   return runEnsemble(context, {
     asked: { spec: demoSpec(bubblewrap.works), repository, ref: '' },
