@@ -35,6 +35,12 @@ export interface AgentServers {
   ): Promise<PreparedServer>
 }
 
+/** Whether a turn waits for an answer. The question itself stays out of Temporal. */
+export interface TurnWaiting {
+  readonly turnId: string
+  readonly waits: boolean
+}
+
 /** Everything that activities use; put together by the worker. */
 export interface ActivityDeps {
   readonly eventLog: EventLog
@@ -64,4 +70,6 @@ export interface ActivityDeps {
   readonly draining: AbortSignal
   /** Asks the idle agent to give its sandbox up for somebody who waits. */
   readonly askToRelease: (bcId: string) => Promise<void>
+  /** Tells the agent's workflow whether this turn waits for an answer, for what it shows to operators. */
+  readonly tellWaiting: (bcId: string, waiting: TurnWaiting) => Promise<void>
 }

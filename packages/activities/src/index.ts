@@ -16,7 +16,7 @@ export type {
   WorkflowEvent,
 } from './contract.ts'
 export { createActivities } from './create-activities.ts'
-export type { ActivityDeps, ActivityLog, AgentServers, PreparedServer } from './deps.ts'
+export type { ActivityDeps, ActivityLog, AgentServers, PreparedServer, TurnWaiting } from './deps.ts'
 export { saveAgentState, type SaveAgentState } from './save-agent-state.ts'
 export { createSessions, type HostSession, type Sessions } from './sessions.ts'
 export { endSession } from './release-sandbox.ts'

@@ -1,9 +1,16 @@
 import { randomBytes } from 'node:crypto'
-import { agentId, initialAgentState, systemClock, type AgentConfig } from '@tutti/core'
+import {
+  agentId,
+  ensembleId,
+  initialAgentState,
+  systemClock,
+  type AgentConfig,
+  type AgentId,
+} from '@tutti/core'
 import { decodeRunEvent, type TaskEvent } from '@tutti/protocol'
 import { createSqliteStore, type SqliteStore } from '@tutti/store'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { ActivityDeps } from './deps.ts'
+import type { ActivityDeps, TurnWaiting } from './deps.ts'
 import { createOpenQuestion } from './open-question.ts'
 import { createRunLogWriter } from './run-log-writer.ts'
 import type { HostSession } from './sessions.ts'
@@ -19,25 +26,15 @@ const question: Extract<TaskEvent, { type: 'agent_question' }> = {
 let store: SqliteStore
 let control: TurnControl
 let answers: string[]
+let told: TurnWaiting[]
 
 beforeEach(async () => {
   store = await createSqliteStore({ path: ':memory:' })
   await store.eventLog.create(bcId, 'local', never)
-  await store.catalog.agents.insert(
-    {
-      bcId,
-      owner: 'local',
-      title: 't',
-      repository: 'r',
-      agentSpec: 'e',
-      configBlobId: `sha256_${'0'.repeat(64)}`,
-      createdAt: 1,
-      state: initialAgentState,
-    },
-    never,
-  )
+  await store.catalog.agents.insert(agent(bcId), never)
   control = createTurnControl({ timeoutMs: 60_000, stallMs: 60_000 })
   answers = []
+  told = []
 })
 afterEach(async () => {
   vi.useRealTimers()
@@ -49,25 +46,42 @@ afterEach(async () => {
 const fakeTimers = () =>
   void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] })
 
-async function open(config: Partial<AgentConfig>) {
+const agent = (id: AgentId) => ({
+  bcId: id,
+  owner: 'local',
+  title: 't',
+  repository: 'r',
+  agentSpec: 'e',
+  configBlobId: `sha256_${'0'.repeat(64)}` as const,
+  createdAt: 1,
+  state: initialAgentState,
+})
+
+async function open(config: Partial<AgentConfig>, id: AgentId = bcId) {
   const log = await createRunLogWriter({
     eventLog: store.eventLog,
     clock: systemClock,
-    log: bcId,
+    log: id,
     producer: { id: 'sandbox', epoch: 1 },
     keepBlobs: (blobs, signal) => store.catalog.blobRefs.add('local', blobs, signal),
     signal: never,
   })
   const session = {
-    bcId,
+    bcId: id,
+    owner: 'local',
     log,
     controller: new AbortController(),
     config: { onQuestion: 'wait', questionTimeoutMs: 60_000, stallTimeoutMs: 60_000, ...config },
     agent: { answer: (_id: string, text: string) => void answers.push(text) },
   } as unknown as HostSession
   // Only what a question uses.
-  const deps = { catalog: store.catalog, log: { info() {}, warn() {} } } as unknown as ActivityDeps
-  return createOpenQuestion(deps, session, control)
+  const deps = {
+    catalog: store.catalog,
+    eventLog: store.eventLog,
+    log: { info() {}, warn() {} },
+    tellWaiting: async (_bcId: string, waiting: TurnWaiting) => void told.push(waiting),
+  } as unknown as ActivityDeps
+  return createOpenQuestion(deps, session, control, 't1')
 }
 
 const shown = async () => (await store.catalog.agents.get('local', bcId, never)).openQuestion
@@ -76,16 +90,47 @@ test('a question waits visibly and is answered once, by its own id', async () =>
   const asking = await open({})
   await asking.asked(question)
   expect(await shown()).toEqual({ questionId: 'q1', text: 'Which one?' })
+  await vi.waitFor(() => expect(told).toEqual([{ turnId: 't1', waits: true }]))
   asking.answer('c1', 'another', 'no')
   asking.answer('c2', 'q1', 'this one')
   asking.answer('c3', 'q1', 'too late')
   expect(answers).toEqual(['this one'])
   await vi.waitFor(async () => expect(await shown()).toBeUndefined())
+  await vi.waitFor(() => expect(told.at(-1)).toEqual({ turnId: 't1', waits: false }))
   await vi.waitFor(async () => {
     const { records } = await store.eventLog.read(bcId, 0, {}, never)
     expect(records.map(decodeRunEvent)).toEqual([{ type: 'ack', commandId: 'c2' }])
   })
   expect(control.ended()).toBeUndefined()
+})
+
+test('options and default are shown too', async () => {
+  const asking = await open({})
+  await asking.asked({ ...question, options: ['a', 'b'], default: 'b' })
+  expect(await shown()).toEqual({
+    questionId: 'q1',
+    text: 'Which one?',
+    options: ['a', 'b'],
+    default: 'b',
+  })
+  asking.close()
+})
+
+test('a child shows its question in the stream of its ensemble, and that it waits no more', async () => {
+  const child = agentId(Date.now(), randomBytes(10))
+  const ensemble = ensembleId(Date.now(), randomBytes(10))
+  for (const log of [child, ensemble]) await store.eventLog.create(log, 'local', never)
+  await store.catalog.agents.insert({ ...agent(child), ensembleId: ensemble, childIndex: 0 }, never)
+  const asking = await open({}, child)
+  const seen = async () => {
+    const { records } = await store.eventLog.read(ensemble, 0, {}, never)
+    return records.map(decodeRunEvent).map((event) => event.type === 'child' && event.child.question)
+  }
+  await asking.asked({ ...question, options: ['a', 'b'] })
+  const { type: _, ...shownQuestion } = { ...question, options: ['a', 'b'] }
+  expect(await seen()).toEqual([shownQuestion])
+  asking.answer('c1', 'q1', 'a')
+  await vi.waitFor(async () => expect(await seen()).toEqual([shownQuestion, undefined]))
 })
 
 const choices: { with: string; asked: typeof question; expected: string[] }[] = [

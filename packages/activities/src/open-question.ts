@@ -1,5 +1,7 @@
 import type { TaskEvent } from '@tutti/protocol'
+import { appendToEnsemble } from './append-to-ensemble.ts'
 import type { ActivityDeps } from './deps.ts'
+import { childView } from './record-state.ts'
 import type { HostSession } from './sessions.ts'
 import type { TurnControl } from './turn-control.ts'
 
@@ -16,18 +18,26 @@ export function createOpenQuestion(
   deps: ActivityDeps,
   session: HostSession,
   control: TurnControl,
+  turnId: string,
 ): OpenQuestion {
-  const { catalog, log } = deps
+  const { log } = deps
   const { bcId, config } = session
   let open: Question | undefined
   let timer: ReturnType<typeof setTimeout> | undefined
   // While a person thinks, silence is no stall.
   let keepAlive: ReturnType<typeof setInterval> | undefined
 
-  const project = async (question: Question | null) => {
-    const logSequence = await session.log.flush()
-    const openQuestion = question && { questionId: question.questionId, text: question.text }
-    await catalog.agents.project(bcId, { logSequence, openQuestion }, session.controller.signal)
+  // One after the other, so that the end of a question never overtakes its beginning.
+  let shown: Promise<unknown> = Promise.resolve()
+  let told: Promise<unknown> = Promise.resolve()
+  const show = (question: Question | null) => {
+    const showing = shown.then(() => showQuestion(deps, session, question))
+    shown = showing.catch(() => undefined)
+    // In its own time: an agent must not wait for Temporal.
+    told = told
+      .then(() => deps.tellWaiting(bcId, { turnId, waits: question !== null }))
+      .catch((error: unknown) => log.warn({ err: error, bc_id: bcId }, 'telling that a turn waits failed'))
+    return showing
   }
   const settle = () => {
     open = undefined
@@ -38,7 +48,7 @@ export function createOpenQuestion(
   const give = (question: Question, text: string) => {
     settle()
     session.agent?.answer(question.questionId, text)
-    void project(null).catch((error: unknown) =>
+    void show(null).catch((error: unknown) =>
       log.warn({ err: error, bc_id: bcId }, 'closing a question failed'),
     )
   }
@@ -51,7 +61,7 @@ export function createOpenQuestion(
   return {
     async asked(question) {
       open = question
-      await project(question)
+      await show(question)
       // Answered, or the turn was over, while it was being made visible.
       if (open !== question) return
       if (config.onQuestion === 'fail') return giveUp(`The agent asked a question: ${question.text}`)
@@ -67,7 +77,31 @@ export function createOpenQuestion(
     close() {
       const unanswered = open !== undefined
       settle()
-      if (unanswered) void project(null).catch(() => undefined)
+      if (unanswered) void show(null).catch(() => undefined)
     },
   }
 }
+
+/** Into the catalog, and of a child into its ensemble's stream. */
+async function showQuestion(
+  { catalog, eventLog }: ActivityDeps,
+  session: HostSession,
+  question: Question | null,
+): Promise<void> {
+  const { bcId, owner } = session
+  const { signal } = session.controller
+  const logSequence = await session.log.flush()
+  const openQuestion = question && stored(question)
+  await catalog.agents.project(bcId, { logSequence, openQuestion }, signal)
+  const row = await catalog.agents.get(owner, bcId, signal)
+  if (!row.ensembleId) return
+  const once = `question/${bcId}/${logSequence}/${question ? 'open' : 'closed'}`
+  await appendToEnsemble(eventLog, row.ensembleId, once, { type: 'child', child: childView(row) }, signal)
+}
+
+const stored = ({ questionId, text, options, default: preset }: Question) => ({
+  questionId,
+  text,
+  ...(options && { options }),
+  ...(preset !== undefined && { default: preset }),
+})

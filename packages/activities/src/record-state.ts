@@ -110,6 +110,8 @@ export function childView(row: AgentRow): ChildView {
     status: row.state.status,
     hadSandbox: row.hadSandbox,
     ...(row.state.reason && { reason: row.state.reason }),
+    // A worker that was killed while the agent asked leaves its question in the row.
+    ...(row.openQuestion && !isAtRest(row.state) && { question: row.openQuestion }),
     ...(row.commit && { commit: row.commit, filesChanged: row.filesChanged }),
   }
 }

@@ -81,7 +81,7 @@ async function work(
   const { bcId, log, server, tracker } = session
   const blobs = createOwnedBlobs(deps.blobs, deps.catalog.blobRefs, session.owner)
   const events = createTurnEvents(log, blobs, session.controller.signal)
-  const question = createOpenQuestion(deps, session, control)
+  const question = createOpenQuestion(deps, session, control, input.turn.turnId)
   server.onToolEnded(async (signal) => {
     await server.capture(tracker.sink, signal)
     await log.flush()

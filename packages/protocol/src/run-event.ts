@@ -55,8 +55,18 @@ export type TurnEvent =
   | { type: 'turn_started'; turnId: string; turn: number; incarnation: number; agent: string; brain?: string }
   | { type: 'turn_interrupted'; turnId: string; incarnation: number; restart: number }
   | { type: 'turn_ended'; turnId: string; reason: Reason; detail?: string }
-  | { type: 'agent_question'; questionId: string; text: string; options?: string[]; default?: string }
+  | ({ type: 'agent_question' } & OpenQuestion)
   | { type: 'check'; command: string; commit: string; result: CheckResult }
+
+/** What an agent asks while its turn waits. */
+export interface OpenQuestion {
+  questionId: string
+  text: string
+  /** Answers to choose from; absent: free text. */
+  options?: string[]
+  /** What `--on-question default` answers; absent: the first option. */
+  default?: string
+}
 
 /** Seed 000 §2, field for field; `agent.v1.InteractionUpdate`. Deltas are joined before they are numbered. */
 export type InteractionEvent =
@@ -166,4 +176,6 @@ export interface ChildView {
   filesChanged?: number
   checkExitCode?: number | null
   summary?: string
+  /** Set while it waits for an answer. */
+  question?: OpenQuestion
 }

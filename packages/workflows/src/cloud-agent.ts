@@ -1,4 +1,4 @@
-import type { Activities, ChildEnd } from '@tutti/activities'
+import type { Activities, ChildEnd, TurnWaiting } from '@tutti/activities'
 import type { AgentState } from '@tutti/core'
 import { reduceAgent, type AgentInput } from '@tutti/core'
 import {
@@ -17,6 +17,7 @@ import { handleCommands } from './commands.ts'
 import {
   agentStateQuery,
   releaseSandboxSignal,
+  turnWaitingSignal,
   type CloudAgentInput,
   type CloudAgentResult,
   type CommandAnswer,
@@ -41,6 +42,8 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
   /** The sandbox was given to somebody who waited: the run stays open until it would have been released anyway. */
   let lent = false
   let lastDetail = ''
+  /** The turn that waits for an answer. */
+  let waitingTurn: string | undefined
   const deliveries: Delivery[] = [...(input.deliveries ?? [])]
   const seen = new Map<string, CommandAnswer>(input.seen)
   const sandbox = createSandboxLife(
@@ -67,7 +70,14 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
 
   const showStatus = createStatusDisplay()
   const showDetails = () =>
-    setCurrentDetails(agentDetails(input, state, turns, sandbox.incarnation(), sandbox.stage()))
+    setCurrentDetails(
+      agentDetails(input, state, {
+        turns,
+        waitsForAnswer: waitingTurn !== undefined && waitingTurn === state.current?.turnId,
+        incarnation: sandbox.incarnation(),
+        stage: sandbox.stage(),
+      }),
+    )
   const addStatus = () =>
     recorder.add({
       type: 'status',
@@ -116,6 +126,14 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
     },
     { description: 'Asks an idle agent to give its sandbox to one that waits' },
   )
+  setHandler(
+    defineSignal<[TurnWaiting]>(turnWaitingSignal),
+    ({ turnId, waits }) => {
+      waitingTurn = waits ? turnId : undefined
+      showDetails()
+    },
+    { description: 'Says whether the running turn waits for an answer; only shown' },
+  )
 
   const begin = () => {
     if (input.turns === 0 && input.state.status === 'UNSPECIFIED' && !input.seen)
@@ -139,6 +157,8 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
         recorder,
         state: () => state,
         onReady: () => {
+          // A worker that was killed while the agent asked could not say that nobody waits any more.
+          waitingTurn = undefined
           showDetails()
           if (hadSandbox) return
           // Clients of the seeds see CREATING until now (design §4), so the same status is said again.

@@ -30,6 +30,9 @@ export const ensembleUpdates = { stop: 'stop' } as const
 /** Asks an idle agent to give its sandbox to somebody who waits. */
 export const releaseSandboxSignal = 'release_sandbox'
 
+/** Tells whether the running turn waits for an answer: a `TurnWaiting`. */
+export const turnWaitingSignal = 'turn_waiting'
+
 /** Query: {@link AgentView} as JSON. */
 export const agentStateQuery = 'state'
 

@@ -3,6 +3,7 @@ export {
   agentUpdates,
   ensembleUpdates,
   releaseSandboxSignal,
+  turnWaitingSignal,
   workflowTypes,
   type AgentTimings,
   type ChildInput,

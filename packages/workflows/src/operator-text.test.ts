@@ -8,16 +8,32 @@ const turn = { turnId: 't-1', promptBlobId: 'sha256_0', source: 'API' } as const
 
 test('an agent at work: where it stands, and what to do about it', () => {
   const state = { ...initialAgentState, status: 'RUNNING', current: turn, queue: [turn, turn] } as const
-  const text = agentDetails(agent, state, 3, 2, 'waiting')
+  const text = agentDetails(agent, state, {
+    turns: 3,
+    waitsForAnswer: false,
+    incarnation: 2,
+    stage: 'waiting',
+  })
   expect(text).toMatch(/^\*\*RUNNING\*\*\n\n- agent: `bc-1` of local\n/)
   expect(text).toContain('- turn: 3, at work\n- waiting turns: 2\n- sandbox: none yet: waits for a slot')
   expect(text).toContain('number 2 of this agent')
   expect(text).toContain('`tutti agent stop bc-1`')
 })
 
+test('an agent that asks: that it waits, and how to answer', () => {
+  const state = { ...initialAgentState, status: 'RUNNING', current: turn } as const
+  const progress = { turns: 1, waitsForAnswer: true, incarnation: 1, stage: 'ready' } as const
+  const text = agentDetails(agent, state, progress)
+  expect(text).toContain('- turn: 1, waits for an answer\n')
+  expect(text).toContain('`tutti agent get bc-1`; to answer: `tutti agent answer bc-1 "…"`')
+  expect(agentDetails(agent, { ...state, ending: 'paused' }, progress)).toContain(
+    'turn: 1, being ended: paused',
+  )
+})
+
 test('an agent at rest says why, and offers no stop', () => {
   const state = { ...initialAgentState, status: 'ERROR', paused: true, reason: 'stalled' } as const
-  const text = agentDetails(agent, state, 1, 1, 'none')
+  const text = agentDetails(agent, state, { turns: 1, waitsForAnswer: false, incarnation: 1, stage: 'none' })
   expect(text).toContain('**ERROR, paused** (stalled)')
   expect(text).toContain('- turn: 1, none at work\n- waiting turns: 0\n- sandbox: none\n')
   expect(text).not.toContain('agent stop')

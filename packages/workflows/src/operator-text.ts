@@ -32,13 +32,20 @@ const stageTexts: Readonly<Record<SandboxStage, string>> = {
   ready: 'ready',
 }
 
+/** What of an agent is not in its state. */
+export interface AgentProgress {
+  /** Turns that it has begun. */
+  readonly turns: number
+  readonly waitsForAnswer: boolean
+  readonly incarnation: number
+  readonly stage: SandboxStage
+}
+
 /** Current details of an agent (markdown): what an operator wants to know without our code. */
 export function agentDetails(
   input: Pick<CloudAgentInput, 'bcId' | 'owner' | 'repository' | 'ensembleId'>,
   state: AgentState,
-  turns: number,
-  incarnation: number,
-  stage: SandboxStage,
+  { turns, waitsForAnswer, incarnation, stage }: AgentProgress,
 ): string {
   const { bcId, owner, repository, ensembleId } = input
   const running = state.status === 'RUNNING'
@@ -48,13 +55,21 @@ export function agentDetails(
     `- agent: \`${bcId}\` of ${owner}`,
     `- repository: ${repository}`,
     ensembleId && `- ensemble: \`${ensembleId}\``,
-    `- turn: ${turns}${state.current ? (state.ending ? `, being ended: ${state.ending}` : ', at work') : ', none at work'}`,
+    `- turn: ${turns}, ${turnText(state, waitsForAnswer)}`,
     `- waiting turns: ${state.queue.length}`,
     `- sandbox: ${stageTexts[stage]}${stage === 'none' ? '' : `, number ${incarnation} of this agent`}`,
     '',
     `What it does: \`tutti agent events ${bcId}\`.`,
+    waitsForAnswer &&
+      `What it asks: \`tutti agent get ${bcId}\`; to answer: \`tutti agent answer ${bcId} "…"\`.`,
     running && `To end this turn: \`tutti agent stop ${bcId}\`; to end everything: Request Cancellation.`,
   ])
+}
+
+function turnText({ current, ending }: AgentState, waitsForAnswer: boolean): string {
+  if (!current) return 'none at work'
+  if (ending) return `being ended: ${ending}`
+  return waitsForAnswer ? 'waits for an answer' : 'at work'
 }
 
 export interface ChildLine {

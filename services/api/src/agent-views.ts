@@ -11,7 +11,12 @@ import {
   type BackgroundComposer,
 } from '@tutti/proto'
 import { encodeOffset } from '@tutti/protocol'
-import { composerStatusToWire, sourceToWire, workflowStatusToWire } from '@tutti/protocol/wire'
+import {
+  composerStatusToWire,
+  questionToWire,
+  sourceToWire,
+  workflowStatusToWire,
+} from '@tutti/protocol/wire'
 import type { AgentRow } from '@tutti/store'
 
 /** An agent as `aiserver.v1.BackgroundComposer` (seed 001). */
@@ -70,7 +75,7 @@ export function toExtensions(row: AgentRow): AgentExtensions {
     ensembleId: row.ensembleId ?? '',
     incarnation: row.incarnation,
     commit: row.commit ?? '',
-    ...(openQuestion ? { question: openQuestion } : {}),
+    ...(openQuestion ? { question: questionToWire(openQuestion) } : {}),
   })
 }
 

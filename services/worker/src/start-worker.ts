@@ -21,7 +21,7 @@ import type { Mirrors } from '@tutti/git'
 import { createLocalSandboxes } from '@tutti/sandbox'
 import type { Catalog, EventLog } from '@tutti/store'
 import { findStrategy } from '@tutti/synthesis'
-import { releaseSandboxSignal } from '@tutti/workflows'
+import { releaseSandboxSignal, turnWaitingSignal } from '@tutti/workflows'
 import { Client, Connection } from '@temporalio/client'
 import { NativeConnection, Worker } from '@temporalio/worker'
 import type { Registry } from 'prom-client'
@@ -143,6 +143,8 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     draining: drain.signal,
     askToRelease: (bcId) =>
       client.workflow.getHandle(agentWorkflowId(bcId as AgentId)).signal(releaseSandboxSignal),
+    tellWaiting: (bcId, waiting) =>
+      client.workflow.getHandle(agentWorkflowId(bcId as AgentId)).signal(turnWaitingSignal, waiting),
   }
   const reaper = await startReaper({ sandboxes, sessions, catalog: stores.catalog, host, clock, log })
   const activities = { ...createActivities(deps, sessions) }

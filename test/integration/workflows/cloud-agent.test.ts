@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import type { TurnWaiting } from '@tutti/activities'
 import { type AgentState } from '@tutti/core'
+import { turnWaitingSignal } from '@tutti/workflows'
 import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { agentInput, newTurn, startTemporal, type TemporalForTests } from './world.ts'
 import { completed, refused, stateOf, stopped, story, untilStatus } from './story.ts'
@@ -42,6 +44,28 @@ describe.skipIf(!server)('cloudAgent', () => {
         .filter((call) => call.name === 'recordState')
         .flatMap((call) => (call.input as { events: { type: string }[] }).events)
       expect(written.map((event) => event.type)).toContain('user_message')
+    }))
+
+  test('the details say that a turn waits for an answer, and no longer when it does not', () =>
+    temporal.run(async ({ stubs, startAgent }) => {
+      const next = stubs.hold('runTurn')
+      const agent = await startAgent(agentInput({ ensembleId: 'en-1' }))
+      const call = await next()
+      const details = async () => {
+        const metadata = await agent.handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')
+        return metadata.currentDetails
+      }
+      const tell = (turnId: string, waits: boolean) =>
+        agent.handle.signal(turnWaitingSignal, { turnId, waits } satisfies TurnWaiting)
+      expect(await details()).toContain('turn: 1, at work')
+      await tell('turn-1', true)
+      expect(await details()).toContain('turn: 1, waits for an answer')
+      await tell('turn-1', false)
+      expect(await details()).toContain('turn: 1, at work')
+      await tell('another', true)
+      expect(await details()).toContain('turn: 1, at work')
+      call.finish(completed)
+      await agent.result()
     }))
 
   test('API-09: follow-ups of two callers run in the order of their answers; an interrupt goes first', () =>

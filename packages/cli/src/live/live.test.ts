@@ -70,6 +70,29 @@ describe('plain lines', () => {
     `)
   })
 
+  test('an update that is read later has the time of its event, and one before the first phase none', () => {
+    const lines = createPlainLines(() => start + 3_600_000)
+    const before = { ...update(0, '', [{ status: 0, workflowStatus: 0 }]), phases: [] }
+    const stored = { ...update(2, '', [{ status: 1 }]), atMs: BigInt(start + 2500) }
+    expect([...lines(before), ...lines(stored)]).toEqual([
+      `   0ms  agent 1/1  ${ids[0]}  command:fix {prompt}`,
+      '   0ms  agent 1/1  waiting',
+      '  2.5s  CHILDREN_RUNNING',
+      '  2.5s  agent 1/1  working',
+    ])
+  })
+
+  test('a question is said once, with its options and how to answer it', () => {
+    const lines = createPlainLines(() => start)
+    const question = { questionId: 't/db', text: 'Which\ndatabase?', options: ['sqlite', 'post\u001bgres'] }
+    lines(update(2, '', [{ status: 1 }]))
+    const asks = update(2, '', [{ status: 1, question }])
+    expect(lines(asks)).toEqual([
+      `   0ms  agent 1/1  (${ids[0]}) asks: Which\\ndatabase? [sqlite | post\\x1bgres]; answer with: tutti agent answer ${ids[0]} "…"`,
+    ])
+    expect(lines(asks)).toEqual([])
+  })
+
   test('the same update again says nothing', () => {
     const lines = createPlainLines(() => start)
     expect(lines(update(2)).length).toBeGreaterThan(0)

@@ -1,5 +1,5 @@
 import { isEnsembleEnd } from '@tutti/core'
-import type { ParallelAgentWorkflowStatusUpdate } from '@tutti/proto'
+import type { ParallelAgentWorkflowStatusUpdate, Question } from '@tutti/proto'
 import { phaseFromWire } from '@tutti/protocol/wire'
 import { lastLine, safeLine } from '../output/terminal-text.ts'
 import { formatDuration } from '../values/duration.ts'
@@ -7,7 +7,9 @@ import { checkWord, stateOf } from './child-words.ts'
 
 /**
  * The live view of a pipe: for each update the lines that say what changed since the one before; none when nothing did. The
- * time in front is since the start of the ensemble, as far as the updates know it.
+ * time in front is from the start of the ensemble to the update's own event, so that a log that is read later says the same.
+ *
+ * @param now for a server that does not tell the time of an update
  */
 export function createPlainLines(now: () => number): (update: ParallelAgentWorkflowStatusUpdate) => string[] {
   const seen = new Map<string, string>()
@@ -18,9 +20,11 @@ export function createPlainLines(now: () => number): (update: ParallelAgentWorkf
   }
   return (update) => {
     const lines: string[] = []
-    const startedAt = update.phases[0]?.startedAtMs
-    const time = startedAt === undefined ? '' : `${formatDuration(now() - Number(startedAt)).padStart(6)}  `
-    const say = (text: string) => lines.push(`${time}${text}`)
+    const at = update.atMs > 0n ? Number(update.atMs) : now()
+    // Before its first phase no time has passed for it.
+    const elapsed = Math.max(0, at - Number(update.phases[0]?.startedAtMs ?? at))
+    const time = formatDuration(elapsed).padStart(6)
+    const say = (text: string) => lines.push(`${time}  ${text}`)
 
     const phase = phaseFromWire(update.phase)
     const sayPhase = () => {
@@ -43,11 +47,19 @@ export function createPlainLines(now: () => number): (update: ParallelAgentWorkf
         const headline = lastLine(child.headline)
         say(`${name}  ${word}${files}${headline === '' ? '' : `: ${headline}`}`)
       }
+      if (child.question && isNew(`question ${index}`, child.question.questionId)) {
+        say(`${name}  ${asksText(safeLine(child.bcId), child.question)}`)
+      }
       if (isNew(`check ${index}`, checkWord(child))) say(`${name}  check ${checkWord(child)}`)
     })
     sayPhase()
     return lines
   }
+}
+
+function asksText(bcId: string, { text, options }: Question): string {
+  const choice = options.length === 0 ? '' : ` [${options.map(safeLine).join(' | ')}]`
+  return `(${bcId}) asks: ${safeLine(text)}${choice}; answer with: tutti agent answer ${bcId} "…"`
 }
 
 export const countFiles = (count: number): string => `${count} file${count === 1 ? '' : 's'}`

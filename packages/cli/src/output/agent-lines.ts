@@ -63,6 +63,8 @@ export function agentDetails(agent: Agent, now: number): string[] {
   if (state?.question) {
     lines.push('', `It asks: ${safeText(state.question.text, { colors: false })}`)
     for (const option of state.question.options) lines.push(`  - ${safeLine(option)}`)
+    if (state.question.defaultAnswer !== '')
+      lines.push(`By default: ${safeLine(state.question.defaultAnswer)}`)
     lines.push(`Answer with: tutti agent answer ${safeLine(agent.bcId)} "…"`)
   }
   if (agent.summary !== '') lines.push('', safeText(agent.summary, { colors: false }))

@@ -5,7 +5,6 @@ import {
   CloudAgentStateSchema,
   ErrorDetailsSchema,
   ErrorType,
-  QuestionSchema,
   type AgentExtensions,
   type CloudAgentState,
   type ErrorDetails,
@@ -15,6 +14,7 @@ import type { RunEvent } from '../run-event.ts'
 import { blobIdFromBytes, blobIdToBytes } from './blob-bytes.ts'
 import { foldConversation } from './conversation-state.ts'
 import { toInteractionUpdate } from './interaction-update.ts'
+import { questionToWire } from './question.ts'
 import { cutHead, stateBounds } from './state-bounds.ts'
 import { sourceToWire } from './statuses.ts'
 
@@ -152,17 +152,8 @@ function extensionChanges(state: CloudAgentState, event: RunEvent): Partial<Agen
       } as Partial<AgentExtensions>
     case 'checkpoint':
       return { commit: event.commit }
-    case 'agent_question': {
-      const { questionId, text, options = [], default: defaultAnswer = '' } = event
-      return {
-        question: create(QuestionSchema, {
-          questionId: cutHead(questionId, stateBounds.name),
-          text: cutHead(text, stateBounds.summary),
-          options: options.slice(0, 20).map((option) => cutHead(option, stateBounds.todoText)),
-          defaultAnswer: cutHead(defaultAnswer, stateBounds.errorText),
-        }),
-      }
-    }
+    case 'agent_question':
+      return { question: questionToWire(event) }
     case 'answer':
     case 'turn_ended':
       return tuttiOf(state).question ? ({ question: undefined } as Partial<AgentExtensions>) : {}

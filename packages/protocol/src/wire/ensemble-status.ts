@@ -9,6 +9,7 @@ import {
 } from '@tutti/proto'
 
 import type { ChildView, RunEvent } from '../run-event.ts'
+import { questionToWire } from './question.ts'
 import { composerStatusToWire, phaseToWire, workflowStatusToWire } from './statuses.ts'
 
 /** What is known before the first event: every child, none of which has begun. */
@@ -103,6 +104,8 @@ function foldChild(next: ParallelAgentWorkflowStatusUpdate, view: ChildView, at:
   child.reason = view.reason ?? ''
   if (view.queuePosition === undefined) delete child.queuePosition
   else child.queuePosition = view.queuePosition
+  if (view.question) child.question = questionToWire(view.question)
+  else delete child.question
   child.commit = view.commit ?? child.commit
   child.filesChanged = view.filesChanged ?? child.filesChanged
   child.headline = view.summary ?? child.headline

@@ -9,6 +9,7 @@ export {
 } from './cloud-agent-state.ts'
 export { foldEnsembleStatus, hasEnded, initialEnsembleStatus } from './ensemble-status.ts'
 export { fromInteractionUpdate, toInteractionUpdate } from './interaction-update.ts'
+export { questionToWire } from './question.ts'
 export { fromJsonRpc, toJsonRpc, type JsonRpcNotification } from './json-rpc.ts'
 export {
   composerStatusFromWire,

@@ -210,6 +210,23 @@ describe('ensemble status', () => {
   })
 })
 
+describe('a child that asks', () => {
+  it('is shown with its question, bounded, until it waits no more', () => {
+    const child = { bcId, index: 0, agent: 'embedded', status: 'RUNNING', hadSandbox: true } as const
+    const question = { questionId: 't/q', text: 'x'.repeat(100_000), options: ['a', 'b'], default: 'b' }
+    let status = initialEnsembleStatus('en-01890a5d-ac96-774b-bcce-b302099a8057', [])
+    status = foldEnsembleStatus(status, { type: 'child', child: { ...child, question } }, 1)
+    expect(status.children[0]?.question).toMatchObject({
+      questionId: 't/q',
+      options: ['a', 'b'],
+      defaultAnswer: 'b',
+    })
+    expect(status.children[0]?.question?.text.length).toBeLessThan(10_000)
+    status = foldEnsembleStatus(status, { type: 'child', child }, 2)
+    expect(status.children[0]?.question).toBeUndefined()
+  })
+})
+
 describe('small codecs', () => {
   it('carry blob ids as 32 bytes', () => {
     const id = `sha256_${'0f'.repeat(32)}` as const

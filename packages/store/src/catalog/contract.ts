@@ -93,7 +93,7 @@ export function testCatalogContract(name: string, createCatalog: () => Promise<C
       test('applies a projection only when it is not older, and only the fields that it has', async () => {
         const { bcId } = newAgent()
         await catalog.agents.insert(newAgent({ bcId }), never)
-        const question = { questionId: 'q1', text: 'Really?' }
+        const question = { questionId: 'q1', text: 'Really?', options: ['yes', 'no'], default: 'no' }
         const first = {
           logSequence: 5,
           state: running,

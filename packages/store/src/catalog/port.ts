@@ -52,7 +52,15 @@ export interface AgentRow {
   readonly logSequence: number
   /** The newest state that was saved; absent before the first. */
   readonly savedState?: SavedState
-  readonly openQuestion?: { readonly questionId: string; readonly text: string }
+  readonly openQuestion?: StoredQuestion
+}
+
+/** What an agent waits to be told. Rows of older versions have neither options nor a default. */
+export interface StoredQuestion {
+  readonly questionId: string
+  readonly text: string
+  readonly options?: string[]
+  readonly default?: string
 }
 
 /** `CloudAgentStatePersistedMetadata` (seed 000 §1): where an agent's `CloudAgentState` is, and what it stands for. */

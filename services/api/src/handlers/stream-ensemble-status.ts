@@ -37,7 +37,7 @@ export function createStreamEnsembleStatus(deps: HandlerDeps) {
         children.map(({ bcId, agentSpec }) => ({ bcId, agent: shortSpec(agentSpec) })),
       )
       let offsetKey = encodeOffset(ensembleId, from)
-      if (request.offsetKey === undefined) yield at(status, offsetKey)
+      if (request.offsetKey === undefined) yield at(status, offsetKey, 0)
       for await (const step of followLog(deps.reads, ensembleId, 0, config['stream.heartbeat'], signal)) {
         for (const record of step.records) {
           const { event, offset } = recordViews.of(ensembleId, record)
@@ -45,7 +45,7 @@ export function createStreamEnsembleStatus(deps: HandlerDeps) {
           status = foldEnsembleStatus(before, event, record.at)
           if (status === before || record.sequence <= from) continue
           offsetKey = offset
-          yield at(status, offsetKey)
+          yield at(status, offsetKey, record.at)
         }
         if (step.idle)
           yield create(ParallelAgentWorkflowStatusUpdateSchema, { ensembleId, offsetKey, heartbeat: true })
@@ -60,9 +60,11 @@ export function createStreamEnsembleStatus(deps: HandlerDeps) {
 const at = (
   status: ParallelAgentWorkflowStatusUpdate,
   offsetKey: string,
+  storedAt: number,
 ): ParallelAgentWorkflowStatusUpdate => {
   const update = clone(ParallelAgentWorkflowStatusUpdateSchema, status)
   update.offsetKey = offsetKey
+  update.atMs = BigInt(storedAt)
   return update
 }
 

@@ -6,6 +6,7 @@ import type { GenEnum, GenFile, GenMessage } from "@bufbuild/protobuf/codegenv2"
 import type { Message } from "@bufbuild/protobuf";
 import type { CheckResult, PullRequest, Synthesis } from "../../tutti/v1/result_pb.js";
 import type { BackgroundComposerStatus, CloudAgentWorkflowStatus } from "./enums_pb.js";
+import type { Question } from "../../tutti/v1/extensions_pb.js";
 
 /**
  * Describes the file aiserver/v1/parallel_agents.proto.
@@ -77,6 +78,13 @@ export declare type ParallelAgentWorkflowStatusUpdate = Message<"aiserver.v1.Par
    * @generated from field: tutti.v1.PullRequest pull_request = 10;
    */
   pullRequest?: PullRequest | undefined;
+
+  /**
+   * When the event that made this update was stored, in milliseconds since the epoch; 0 before the first event.
+   *
+   * @generated from field: int64 at_ms = 11;
+   */
+  atMs: bigint;
 };
 
 /**
@@ -218,6 +226,13 @@ export declare type ParallelAgentWorkflowChild = Message<"aiserver.v1.ParallelAg
    * @generated from field: bool paused = 15;
    */
   paused: boolean;
+
+  /**
+   * Set while it waits for an answer.
+   *
+   * @generated from field: tutti.v1.Question question = 16;
+   */
+  question?: Question | undefined;
 };
 
 /**
