@@ -24,10 +24,11 @@ export interface FollowEnsemble {
   readonly signal: AbortSignal
 }
 
-/** An event of a log: its JSON text and the position after it. */
+/** An event of a log: its JSON text, the position after it, and when it was stored, in milliseconds since the epoch. */
 export interface LoggedEvent {
   readonly offsetKey: string
   readonly eventJson: string
+  readonly atMs: bigint
 }
 
 /**

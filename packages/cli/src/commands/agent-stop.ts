@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
+import { workflowStatusFromWire } from '@tutti/protocol/wire'
 import type { Cli } from '../cli.ts'
 import { examples } from '../examples.ts'
+import { isTextOutput } from '../output/output.ts'
 import { resolveAgentId } from '../resolve-id.ts'
 import { printAgentState } from './print-agent-state.ts'
 
@@ -16,6 +18,8 @@ export function addAgentStop(agent: Command, cli: Cli): void {
         const client = await context.connect()
         const bcId = await resolveAgentId(client, id, signal)
         const answer = await client.agents.stopAgent({ bcId, all: flags.all === true }, { signal })
+        const stopping = workflowStatusFromWire(answer.workflowStatus) === 'RUNNING'
+        if (stopping && isTextOutput(output)) return output.line(`${bcId}  stopping`)
         printAgentState(output, bcId, answer.workflowStatus, answer.state)
       }),
     )

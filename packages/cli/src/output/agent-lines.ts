@@ -67,6 +67,7 @@ export function agentDetails(agent: Agent, now: number): string[] {
       lines.push(`By default: ${safeLine(state.question.defaultAnswer)}`)
     lines.push(`Answer with: tutti agent answer ${safeLine(agent.bcId)} "…"`)
   }
+  if (agent.detail !== '') lines.push('', safeText(agent.detail.trimEnd(), { colors: false }))
   if (agent.summary !== '') lines.push('', safeText(agent.summary, { colors: false }))
   return lines
 }

@@ -1,5 +1,6 @@
 import type { LoggedEvent } from '@tutti/client'
-import { eventLine } from './event-line.ts'
+import type { RunEvent } from '@tutti/protocol'
+import { eventLines } from './event-line.ts'
 import type { Output } from './output.ts'
 
 /**
@@ -12,10 +13,11 @@ export async function printEvents(
   follow: boolean,
 ): Promise<void> {
   const all: object[] = []
-  for await (const { offsetKey, eventJson } of events) {
-    const event = JSON.parse(eventJson) as Record<string, unknown>
+  const width = output.stdout.isTTY ? output.stdout.columns : Infinity
+  for await (const { offsetKey, eventJson, atMs } of events) {
+    const event = JSON.parse(eventJson) as RunEvent
     if (output.format === 'text') {
-      output.line(eventLine(event, output.stdout.isTTY ? output.stdout.columns : Infinity))
+      for (const line of eventLines(event, Number(atMs), width)) output.line(line)
     } else if (output.format === 'jsonl' || follow) output.jsonLine({ offset_key: offsetKey, event })
     else all.push({ offset_key: offsetKey, event })
   }

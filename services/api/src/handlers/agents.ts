@@ -47,7 +47,9 @@ export function createAgents({ catalog, jsonBlobs, savedStates }: HandlerDeps) {
 
     async getAgent(request: GetAgentRequest, context: CallContext) {
       const row = await load(request.bcId, context)
-      return { agent: toAgent(row, await configOf(row, context.signal)) }
+      const agent = toAgent(row, await configOf(row, context.signal))
+      agent.detail = await failureDetail(row, context.signal)
+      return { agent }
     },
 
     async listBackgroundComposers(request: ListBackgroundComposersRequest, context: CallContext) {
@@ -68,6 +70,14 @@ export function createAgents({ catalog, jsonBlobs, savedStates }: HandlerDeps) {
       const agents = page.items.map(async (row) => toAgent(row, await configOf(row, context.signal)))
       return { agents: await Promise.all(agents), nextPageToken: page.nextPageToken }
     },
+  }
+
+  /** What went wrong in the turn that left the agent in ERROR, in its own words. */
+  async function failureDetail({ state, savedState }: AgentRow, signal: AbortSignal): Promise<string> {
+    if (state.status !== 'ERROR' || !savedState) return ''
+    // Extra words: the agent is shown without them when its state cannot be read.
+    const saved = await savedStates.load(savedState, signal).catch(() => undefined)
+    return saved?.userFacingErrorDetails?.details?.detail ?? ''
   }
 
   async function list(

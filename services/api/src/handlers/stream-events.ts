@@ -13,6 +13,7 @@ import type { ReaderView } from '../metrics.ts'
 interface Line {
   readonly offsetKey: string
   readonly eventJson: string
+  readonly atMs: bigint
 }
 
 interface EventStream {
@@ -96,12 +97,12 @@ export function createStreamEvents(deps: HandlerDeps) {
           // Only what is watched is parsed: the line is the stored text.
           if (record.type === watched) watch(recordViews.of(log, record).event)
           offsetKey = encodeOffset(log, record.sequence)
-          yield { offsetKey, eventJson: record.body }
+          yield { offsetKey, eventJson: record.body, atMs: BigInt(record.at) }
         }
         const last = step.records.at(-1)
         if (live && last) metrics.observeDelay((clock.now() - last.at) / 1000)
         live = step.atHead
-        if (step.idle) yield { offsetKey, eventJson: '' }
+        if (step.idle) yield { offsetKey, eventJson: '', atMs: 0n }
         if (step.closed || (step.atHead && !follow)) return
         if (step.atHead && (await hasEnded(step.position))) return
       }

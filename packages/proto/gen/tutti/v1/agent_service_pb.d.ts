@@ -106,6 +106,13 @@ export declare type Agent = Message<"tutti.v1.Agent"> & {
    * @generated from field: google.protobuf.Timestamp updated_at = 16;
    */
   updatedAt?: Timestamp | undefined;
+
+  /**
+   * While it is in ERROR: what the reason's sentence leaves open, for example the end of a setup command's output. Only in GetAgent.
+   *
+   * @generated from field: string detail = 17;
+   */
+  detail: string;
 };
 
 /**
@@ -460,6 +467,13 @@ export declare type StreamAgentEventsResponse = Message<"tutti.v1.StreamAgentEve
    * @generated from field: string event_json = 2;
    */
   eventJson: string;
+
+  /**
+   * When it was stored, in milliseconds since the epoch; 0 in a heartbeat.
+   *
+   * @generated from field: int64 at_ms = 3;
+   */
+  atMs: bigint;
 };
 
 /**

@@ -367,6 +367,13 @@ export declare type StreamEnsembleEventsResponse = Message<"tutti.v1.StreamEnsem
    * @generated from field: string event_json = 2;
    */
   eventJson: string;
+
+  /**
+   * When it was stored, in milliseconds since the epoch; 0 in a heartbeat.
+   *
+   * @generated from field: int64 at_ms = 3;
+   */
+  atMs: bigint;
 };
 
 /**

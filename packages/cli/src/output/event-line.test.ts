@@ -1,0 +1,57 @@
+import type { RunEvent } from '@tutti/protocol'
+import { expect, test } from 'vitest'
+import { eventLines } from './event-line.ts'
+
+const at = new Date(2026, 0, 31, 9, 5, 7).getTime()
+const shell = (event: Extract<RunEvent, { type: 'shell_output_delta' }>['event']): RunEvent => ({
+  type: 'shell_output_delta',
+  callId: 'call-1',
+  event,
+})
+const result = { exitCode: 1, durationMs: 10, tail: '' }
+
+test.each<[string, RunEvent, string[]]>([
+  [
+    'output, line by line',
+    shell({ case: 'stdout', data: 'tick 1\r\ntick 2\n' }),
+    ['stdout      tick 1', 'stdout      tick 2'],
+  ],
+  ['the end of a program', shell({ case: 'exit', code: 3 }), ['shell       exit code 3']],
+  [
+    'a tool with its command',
+    { type: 'tool_call_started', callId: 'c', toolName: 'shell', args: { timeout: 5, command: 'npm test' } },
+    ['tool        shell  npm test'],
+  ],
+  [
+    'a tool without one, with its arguments',
+    { type: 'tool_call_started', callId: 'c', toolName: 'todo', args: { items: ['a'] } },
+    ['tool        todo  {"items":["a"]}'],
+  ],
+  [
+    'a check with its exit code',
+    { type: 'check', command: 'npm test', commit: 'c', result },
+    ['check       npm test  exit code 1'],
+  ],
+  [
+    'a question with its options',
+    { type: 'agent_question', questionId: 'q', text: 'Which?', options: ['a', 'b'] },
+    ['asks        Which?  [a | b]'],
+  ],
+  [
+    'control characters, made visible',
+    { type: 'text_delta', text: 'a\u001b[2Jb\u202e\n\nc' },
+    ['says        a\\x1b[2Jb\\u202e', 'says', 'says        c'],
+  ],
+  [
+    'an event of a newer version, as it is',
+    { type: 'from_the_future', when: 'later' } as unknown as RunEvent,
+    ['from_the_future {"when":"later"}'],
+  ],
+])('%s', (_what, event, lines) => {
+  expect(eventLines(event, at, Infinity)).toEqual(lines.map((line) => `09:05:07  ${line}`))
+})
+
+test('never wider than the terminal, and no time that is not known', () => {
+  expect(eventLines({ type: 'text_delta', text: 'x'.repeat(200) }, at, 40)[0]).toHaveLength(40)
+  expect(eventLines({ type: 'ack', commandId: 'c' }, 0, 40)).toEqual(['--:--:--  command     done'])
+})

@@ -1,0 +1,130 @@
+import type { CheckResult } from '@tutti/core'
+import type { RunEvent, ShellOutput } from '@tutti/protocol'
+
+/** An event in a person's words: what it is, and its text, which may have several lines. Untrusted, as the event is. */
+export interface EventText {
+  readonly label: string
+  readonly text: string
+}
+
+/** Undefined for an event of a newer version. */
+export function eventText(event: RunEvent): EventText | undefined {
+  switch (event.type) {
+    case 'session_start':
+      return say('session', words('started', event.repository, event.ref, event.agent))
+    case 'session_close':
+      return say('session', `closed: ${event.reason}`)
+    case 'status':
+      return say('status', words(event.status, event.paused && 'paused', event.reason, waiting(event.queued)))
+    case 'sandbox':
+      return say(
+        'sandbox',
+        words(event.state, event.position && `#${event.position}`, event.commit, event.detail),
+      )
+    case 'state_saved':
+    case 'session_saved':
+      return say('saved', event.type === 'state_saved' ? 'state' : 'session')
+    case 'user_message':
+      return say('message', event.text ?? `(long; blob ${event.blobId})`)
+    case 'turn_started':
+      return say('turn', words(`${event.turn} started`, event.agent, event.brain))
+    case 'turn_interrupted':
+      return say('turn', `interrupted, restart ${event.restart}`)
+    case 'turn_ended':
+      return say('turn', words(`ended: ${event.reason}`, event.detail))
+    case 'agent_question':
+      return say('asks', words(event.text, event.options && `[${event.options.join(' | ')}]`))
+    case 'answer':
+      return say('answer', event.text)
+    case 'check':
+      return say('check', `${event.command}  ${verdict(event.result)}`)
+    case 'text_delta':
+      return say('says', event.text)
+    case 'thinking_delta':
+      return say('thinks', event.text)
+    case 'thinking_completed':
+      return say('thinks', `done after ${event.durationMs} ms`)
+    case 'tool_call_started':
+      return say('tool', words(event.toolName, argumentText(event.args)))
+    case 'partial_tool_call':
+      return say('tool', words(event.toolName, event.argsTextDelta))
+    case 'tool_call_delta':
+      return say('tool', json(event.delta))
+    case 'tool_call_completed':
+      return say('tool', words(event.toolName, event.outcome))
+    case 'shell_output_delta':
+      return shellText(event.event)
+    case 'token_delta':
+      return say('tokens', String(event.tokens))
+    case 'summary':
+      return say('summary', event.summary)
+    case 'summary_started':
+    case 'summary_completed':
+      return say('summary', event.type === 'summary_started' ? 'started' : 'completed')
+    case 'step_started':
+      return say('step', `${event.stepId} started`)
+    case 'step_completed':
+      return say('step', `${event.stepId} completed after ${event.durationMs} ms`)
+    case 'file_change':
+      return say('file', words(event.action, event.path))
+    case 'file_skipped':
+      return say('file', words('skipped', event.path, event.reason))
+    case 'checkpoint':
+      return say('checkpoint', words(event.commit, `files changed: ${event.filesChanged}`))
+    case 'git_commit':
+      return say('commit', words(event.sha, event.message))
+    case 'cancel':
+      return say('command', words('cancel', event.reason))
+    case 'ack':
+      return say('command', 'done')
+    case 'phase':
+      return say('phase', words(event.phase, event.reason, event.detail))
+    case 'child':
+      return say('child', words(event.child.bcId, event.child.status, event.child.reason))
+    case 'combined':
+      return say('combined', words(event.commit, `conflicts: ${event.conflicts}`))
+    case 'verified':
+      return say('verified', words(event.commit, verdict(event.result)))
+    case 'delivery':
+      return say('delivery', deliveryText(event))
+    default:
+      return undefined
+  }
+}
+
+const say = (label: string, text: string): EventText => ({ label, text })
+const words = (...parts: readonly (string | number | false | undefined)[]): string =>
+  parts.filter((part) => part !== undefined && part !== false && part !== '').join('  ')
+const json = (value: unknown): string => JSON.stringify(value) ?? ''
+const waiting = (queued: number) => queued > 0 && `waiting turns: ${queued}`
+
+const verdict = ({ exitCode }: CheckResult): string => `exit code ${exitCode ?? 'none: it was killed'}`
+
+function shellText(event: ShellOutput): EventText {
+  switch (event.case) {
+    case 'start':
+      return say('shell', event.command)
+    case 'stdout':
+    case 'stderr':
+      return say(event.case, event.data)
+    case 'truncated':
+      return say('shell', `${event.bytes} bytes of output left out here`)
+    case 'exit':
+      return say('shell', event.signal ? `ended by ${event.signal}` : `exit code ${event.code ?? 'unknown'}`)
+  }
+}
+
+function deliveryText(event: Extract<RunEvent, { type: 'delivery' }>): string {
+  if (event.outcome === 'delivered') return words(event.branch, event.commit, event.pullRequest?.url)
+  return event.outcome === 'failed' ? words(event.failure, event.detail) : event.outcome
+}
+
+/** A tool's command or path says what it does; else all its arguments. */
+function argumentText(args: unknown): string {
+  if (typeof args !== 'object' || args === null) return json(args)
+  for (const name of ['command', 'path']) {
+    const value: unknown = Reflect.get(args, name)
+    if (typeof value === 'string') return value
+  }
+  return json(args)
+}
