@@ -1,14 +1,13 @@
-import { TuttiError, type AgentConfig, type EnsembleConfig, type EnsembleId } from '@tutti/core'
+import { TuttiError, limits, type AgentConfig, type EnsembleConfig, type EnsembleId } from '@tutti/core'
 import type { AgentRow, EnsembleRow } from '@tutti/store'
 import type { CloudAgentInput, ParallelAgentsInput } from '@tutti/workflows'
 
 import { timingsOf } from './agent-config-of.ts'
 import type { ApiDeps } from './api-deps.ts'
 import type { JsonBlobs } from './json-blobs.ts'
-import { cutBytes } from './cut-bytes.ts'
+import { cutTitle } from './cut-title.ts'
 
-/** Keeps the input of 50 children under 16 KiB. */
-const childTitleBytes = 24
+/** Longer titles help nobody in the Temporal UI. In bytes of JSON, as in {@link cutTitle}. */
 const titleBytes = 200
 
 export type StartDeps = Pick<ApiDeps, 'catalog' | 'temporal' | 'crashPoint' | 'config'> & {
@@ -42,21 +41,33 @@ export async function startEnsembleRow(
   const input: ParallelAgentsInput = {
     ensembleId: row.ensembleId,
     owner: row.owner,
-    title: cutBytes(row.title, titleBytes),
+    title: cutTitle(row.title, titleBytes),
     repository: row.repository,
     configBlobId: row.configBlobId,
-    children: children.map(({ bcId, configBlobId, title }) => ({
+    children: children.map(({ bcId, configBlobId }) => ({
       bcId,
       configBlobId,
       promptBlobId: config.promptBlobId,
-      title: cutBytes(title, childTitleBytes),
+      title: '',
     })),
     hasCheck: config.checkCommand !== '',
     ensembleTimeoutMs: config.timeoutMs ?? deps.config['ensemble.timeout'],
     timings: timingsOf(agent, deps.config),
   }
-  await deps.crashPoint('ensemble.start', () => deps.temporal.startEnsemble(input, signal))
+  const titled = withChildTitles(
+    input,
+    children.map(({ title }) => title),
+  )
+  await deps.crashPoint('ensemble.start', () => deps.temporal.startEnsemble(titled, signal))
   await deps.catalog.ensembles.markStarted(row.ensembleId, signal)
+}
+
+/** Shares what the other parts leave of the argument's limit among the children's titles. */
+function withChildTitles(input: ParallelAgentsInput, titles: readonly string[]): ParallelAgentsInput {
+  const left = limits.maxArgumentBytes - Buffer.byteLength(JSON.stringify(input))
+  const each = Math.min(titleBytes, Math.floor(left / titles.length))
+  const children = input.children.map((child, index) => ({ ...child, title: cutTitle(titles[index]!, each) }))
+  return { ...input, children }
 }
 
 /** The input that starts an agent's workflow, or reopens it after its run has returned. */
@@ -71,7 +82,7 @@ export async function agentInput(
   return {
     bcId: row.bcId,
     owner: row.owner,
-    title: cutBytes(row.title, titleBytes),
+    title: cutTitle(row.title, titleBytes),
     repository: row.repository,
     configBlobId: row.configBlobId,
     state: firstTurn ? { ...row.state, queue } : row.state,
