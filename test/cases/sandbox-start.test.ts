@@ -90,6 +90,36 @@ describe.skipIf(!temporalPath)('SBX-04 how a sandbox starts', { timeout: 120_000
     await nothingLeft(stack)
   })
 
+  test.each([
+    ['a mount that is not there', { mounts: ['/opt/tutti-missing'] }, /\/opt\/tutti-missing, does not exist/],
+    ['a variable that the worker lacks', { env: ['TUTTI_NOT_SET'] }, /TUTTI_NOT_SET is not set/],
+  ])('SBX-04 %s is no matter of another try: setup_failed at once', async (_what, sandbox, words) => {
+    const agent = await startAgent(client, {
+      prompt: 'write: done.txt yes',
+      repository: repository.path,
+      agent: 'embedded:scripted',
+      options: { sandbox: { isolation: Isolation.BUBBLEWRAP, ...sandbox } },
+    })
+    expect((await agent.rest()).state?.reason).toBe('setup_failed')
+    const { reason, detail } = await turnEnd(agent)
+    expect(reason).toBe('setup_failed')
+    expect(detail).toMatch(words)
+    expectBoots(await sandboxStates(agent), 1)
+  })
+
+  test('SBX-04 a commit that the repository does not have: setup_failed with its name', async () => {
+    const path = repository.path
+    const { repository: added } = await client.repositories.addRepository({ path })
+    const { agent: created } = await client.agents.createAgent({
+      prompt: 'write: done.txt yes',
+      repository: { location: { case: 'registered', value: added!.name }, ref: '0123456789' },
+      options: { agent: { spec: 'embedded:scripted' } },
+    })
+    const agent = driveAgent(client, created!.bcId)
+    expect((await agent.rest()).state?.reason).toBe('setup_failed')
+    expect((await turnEnd(agent)).detail).toContain('no commit at "0123456789"')
+  })
+
   test('SBX-04 the server is killed while the sandbox is created: the next one goes on, within the budget', async () => {
     const go = join(flags, 'go')
     const budgetMs = 40_000

@@ -1,6 +1,5 @@
 import type { AgentServer, CapturedChange, CaptureSink } from '@tutti/agent-server'
-import type { BlobId, SandboxPolicy } from '@tutti/core'
-import { TuttiError } from '@tutti/core'
+import { TuttiError, type BlobId, type ErrorCode, type SandboxPolicy } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
 import type { Sandbox, SandboxRef, SandboxSpec } from '@tutti/sandbox'
 import type { ActivityDeps } from './deps.ts'
@@ -36,11 +35,20 @@ export class BootFailure extends Error {
   }
 }
 
+/** What another boot would meet again. */
+const final: ReadonlySet<ErrorCode> = new Set([
+  'invalid_argument',
+  'permission_denied',
+  'failed_precondition',
+  'data_loss',
+])
+
 /**
  * One boot of a sandbox: created, agent server up, workspace hydrated, setup command run. On failure everything is destroyed
  * before this throws.
  *
- * @throws BootFailure; TuttiError `failed_precondition` when the isolation cannot be had, `cancelled` when aborted.
+ * @throws BootFailure; TuttiError `failed_precondition` when the isolation or a named variable cannot be had, `invalid_argument` when
+ *   this host refuses a setting, `cancelled` when aborted.
  */
 export async function bootSandbox(
   deps: ActivityDeps,
@@ -71,11 +79,7 @@ export async function bootSandbox(
     await prepared.discard()
     if (ref) await sandboxes.destroy(ref, new AbortController().signal)
     if (signal.aborted) throw new TuttiError('cancelled', 'The boot was cancelled.', {}, thrown)
-    if (
-      thrown instanceof TuttiError &&
-      (thrown.code === 'failed_precondition' || thrown.code === 'data_loss')
-    )
-      throw thrown
+    if (thrown instanceof TuttiError && final.has(thrown.code)) throw thrown
     if (thrown instanceof BootFailure) throw thrown
     throw new BootFailure('boot', TuttiError.from(thrown).message, thrown)
   }
@@ -86,9 +90,14 @@ function sandboxSpec(
   { key, owner, policy }: BootRequest,
   readOnly: SandboxSpec['readOnly'],
 ): SandboxSpec {
-  const named = policy.envNames.flatMap((name) => {
+  const named = policy.envNames.map((name) => {
     const value = deps.env[name]
-    return value === undefined ? [] : [[name, value] as const]
+    if (value !== undefined) return [name, value] as const
+    throw new TuttiError(
+      'failed_precondition',
+      `The variable ${name} is not set in the worker's environment. Start the worker with it, or give --env ${name}=VALUE.`,
+      { field: 'sandbox.env', name },
+    )
   })
   return {
     key,

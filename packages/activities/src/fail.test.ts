@@ -2,16 +2,16 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { TuttiError, errorCodes, type ErrorCode } from '@tutti/core'
 import { expect, test } from 'vitest'
-import { orFail } from './fail.ts'
+import { orFail, setupReasons } from './fail.ts'
 
-async function thrownBy(error: unknown, cancelled = false): Promise<unknown> {
+async function thrownBy(error: unknown, cancelled = false, table?: typeof setupReasons): Promise<unknown> {
   const environment = new MockActivityEnvironment()
   if (cancelled) environment.cancel('CANCELLED')
   return environment
     .run(() =>
       orFail(async () => {
         throw error
-      }),
+      }, table),
     )
     .then(
       () => 'nothing',
@@ -45,6 +45,17 @@ test.for(Object.entries(expected))('%s', async ([code, [type, nonRetryable]]) =>
   expect(thrown).toBeInstanceOf(ApplicationFailure)
   expect(thrown).toMatchObject({ type, message: 'words for a person' })
   expect((thrown as ApplicationFailure).nonRetryable ?? false).toBe(nonRetryable)
+})
+
+test.for([
+  'invalid_argument',
+  'not_found',
+  'permission_denied',
+  'failed_precondition',
+  'unavailable',
+] as const)('while an agent is set up, %s ends it as setup_failed with the same words', async (code) => {
+  const thrown = await thrownBy(new TuttiError(code, 'words for a person'), false, setupReasons)
+  expect(thrown).toMatchObject({ type: 'setup_failed', message: 'words for a person', nonRetryable: true })
 })
 
 test('a cancel that was asked for ends as cancelled; one of our own doing is no stop by the user', async () => {

@@ -24,10 +24,23 @@ const permanent: Partial<Record<ErrorCode, Reason>> = {
 }
 
 /**
+ * While an agent is being set up, what fails is what was asked for (a repository, a ref, a mount) rather than a part of ours. It is
+ * final: the workflow tries it once.
+ */
+export const setupReasons: Partial<Record<ErrorCode, Reason>> = {
+  ...permanent,
+  invalid_argument: 'setup_failed',
+  not_found: 'setup_failed',
+  permission_denied: 'setup_failed',
+  deadline_exceeded: 'setup_failed',
+  unavailable: 'setup_failed',
+}
+
+/**
  * Runs an activity's body and turns what it throws into what Temporal should do: give up with a reason, end as cancelled, or try
  * again.
  */
-export async function orFail<T>(body: () => Promise<T>): Promise<T> {
+export async function orFail<T>(body: () => Promise<T>, reasons = permanent): Promise<T> {
   try {
     return await body()
   } catch (thrown) {
@@ -35,7 +48,7 @@ export async function orFail<T>(body: () => Promise<T>): Promise<T> {
     const error = TuttiError.from(thrown)
     // Only what Temporal asked for is a stop; a limit or an end of our own would be taken for one by the workflow.
     if (error.code === 'cancelled' && cancellationSignal().aborted) throw new CancelledFailure(error.message)
-    const reason = permanent[error.code]
+    const reason = reasons[error.code]
     if (reason) throw failWith(reason, error.message)
     throw ApplicationFailure.create({
       type: 'internal',

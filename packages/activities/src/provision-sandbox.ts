@@ -4,7 +4,7 @@ import { createOpenBase } from './base-commit.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
-import { failWith, orFail } from './fail.ts'
+import { failWith, orFail, setupReasons } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { recoverWorkspace } from './recover-workspace.ts'
 import { repositoryLocation } from '@tutti/store'
@@ -22,8 +22,8 @@ export function createProvisionSandbox(
   sessions: Sessions,
 ): Activities['provisionSandbox'] {
   const openBase = createOpenBase(deps)
-  return (input) =>
-    orFail(() =>
+  return (input) => {
+    const provision = () =>
       withHeartbeat(input.heartbeatMs, async (signal, phase) => {
         const { bcId, owner, incarnation } = input
         const existing = sessions.find(bcId)
@@ -84,8 +84,9 @@ export function createProvisionSandbox(
         await log.write({ type: 'sandbox', incarnation, state: 'ready', commit })
         const logSequence = await log.flush()
         await deps.catalog.agents.project(bcId, { logSequence, baseCommit: base, incarnation }, signal)
-      }),
-    )
+      })
+    return orFail(provision, setupReasons)
+  }
 }
 
 interface BootRequest {

@@ -1,4 +1,4 @@
-import { parseAgentSpec, TuttiError, type Reason } from '@tutti/core'
+import { parseAgentSpec, TuttiError, wholePrompt, type Reason } from '@tutti/core'
 import type { CommandEvent } from '@tutti/protocol'
 import { withHeartbeat, type CancelCause } from './heartbeat.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
@@ -45,7 +45,7 @@ export function createRunTurn(
           phase('open')
           const text = await configs.text(input.turn.promptBlobId, session.controller.signal)
           const { promptSuffix } = session.config
-          const prompt = promptSuffix === '' ? text : `${text}\n\n${promptSuffix}`
+          const prompt = wholePrompt(text, promptSuffix)
           phase('turn')
           return await deps.crashPoint('turn.run', () =>
             work(deps, session, input, prompt, control, tail.signal),

@@ -1,7 +1,7 @@
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
 import type { LanguageModelV4 } from '@ai-sdk/provider'
-import { TuttiError, type Clock } from '@tutti/core'
+import { parseBrain, TuttiError, type Clock } from '@tutti/core'
 import { createScriptedModel } from './scripted-model.ts'
 
 export interface Brain {
@@ -27,25 +27,24 @@ const openaiBaseUrl = 'https://api.openai.com/v1'
  * Keys are read from the worker's environment and stay there. Each goes to its own address only: OPENAI_API_KEY is never sent
  * to TUTTI_MODEL_BASE_URL, which has TUTTI_MODEL_API_KEY.
  *
- * @throws TuttiError `failed_precondition` that names what to set.
+ * @throws TuttiError `failed_precondition` that names what to set; `invalid_argument` for what is no brain.
  */
 export function chooseBrain(spec: string, env: BrainEnv, clock: Clock): Brain {
-  if (spec === 'scripted') {
-    return { name: 'scripted', callPrefix: 'scripted-', model: createScriptedModel({ clock }), secrets: [] }
+  const brain = parseBrain(spec)
+  switch (brain?.provider) {
+    case 'scripted':
+      return { name: 'scripted', callPrefix: 'scripted-', model: createScriptedModel({ clock }), secrets: [] }
+    case 'auto':
+      return chooseConfigured(env)
+    case 'anthropic':
+      return anthropic(brain.model, env)
+    case 'openai':
+      return openai(brain.model, env)
+    case 'openai-compatible':
+      return compatible(brain.model, env)
+    case undefined:
+      throw new TuttiError('invalid_argument', `"${spec}" is not a brain.`, { field: 'agent' })
   }
-  if (spec === 'auto') return chooseConfigured(env)
-  const slash = spec.indexOf('/')
-  const [provider, modelId] = [spec.slice(0, slash), spec.slice(slash + 1)]
-  if (slash > 0 && modelId !== '') {
-    if (provider === 'anthropic') return anthropic(modelId, env)
-    if (provider === 'openai') return openai(modelId, env)
-    if (provider === 'openai-compatible') return compatible(modelId, env)
-  }
-  throw new TuttiError(
-    'invalid_argument',
-    `"${spec}" is not a brain. Write embedded:scripted, embedded:anthropic/MODEL, embedded:openai/MODEL or embedded:openai-compatible/MODEL.`,
-    { field: 'agent' },
-  )
 }
 
 function chooseConfigured(env: BrainEnv): Brain {

@@ -1,8 +1,5 @@
-import { TuttiError } from '@tutti/core'
+import { checkOperand, TuttiError } from '@tutti/core'
 import { parseArgsStringToArgv } from 'string-argv'
-
-/** One word of argv may be 128 KiB on Linux (MAX_ARG_STRLEN); below that with room for what stands around the prompt. */
-const maxOperandBytes = 100 << 10
 
 export interface CommandLine {
   readonly argv: readonly string[]
@@ -31,7 +28,7 @@ export function buildCommandLine(command: string, prompt: string, promptFile: st
   }
   const takesText = words.some((word) => word.includes('{prompt}'))
   const takesFile = words.some((word) => word.includes('{prompt_file}'))
-  if (takesText) assertOperand(prompt)
+  if (takesText) checkOperand(prompt, 'agent')
   return {
     argv: words.map((word) =>
       word.replaceAll(/\{prompt(_file)?\}/g, (_match, file: string | undefined) =>
@@ -39,26 +36,5 @@ export function buildCommandLine(command: string, prompt: string, promptFile: st
       ),
     ),
     promptOnStdin: !takesText && !takesFile,
-  }
-}
-
-function assertOperand(prompt: string): void {
-  const bytes = Buffer.byteLength(prompt)
-  const way = 'Use {prompt_file} instead of {prompt}, or neither: then the prompt comes on standard input.'
-  if (bytes > maxOperandBytes) {
-    throw new TuttiError(
-      'invalid_argument',
-      `The prompt has ${bytes} bytes, more than the ${maxOperandBytes} that {prompt} can put into a command line. ${way}`,
-      { field: 'agent', bytes, limit: maxOperandBytes },
-    )
-  }
-  if (prompt.includes('\0')) {
-    throw new TuttiError(
-      'invalid_argument',
-      `A command line cannot hold the NUL character of the prompt. ${way}`,
-      {
-        field: 'agent',
-      },
-    )
   }
 }

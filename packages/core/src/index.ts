@@ -32,6 +32,7 @@ export type { Clock } from './clock.ts'
 export { systemClock } from './system-clock.ts'
 export { createManualClock, type ManualClock } from './manual-clock.ts'
 export { limits } from './limits.ts'
+export { mountProblem } from './mount-problem.ts'
 export { settings, type Setting, type SettingName } from './config.ts'
 export {
   agentStatuses,
@@ -69,6 +70,8 @@ export {
   type EnsembleState,
 } from './ensemble-status.ts'
 export { parseAgentSpec, type AgentSpec } from './agent-spec.ts'
+export { parseBrain, type BrainSpec } from './brain-spec.ts'
+export { checkOperand, checkPromptFits, wholePrompt } from './prompt-operand.ts'
 export type {
   AgentConfig,
   DeliveryPlan,

@@ -4,6 +4,8 @@ export const limits = {
   maxChildren: 50,
   /** A prompt, in bytes; it travels as a blob. */
   maxPromptBytes: 1 << 20,
+  /** A prompt that is a word of a command line, in bytes: Linux allows 128 KiB, with what stands around it. */
+  maxOperandBytes: 100 << 10,
   /** One argument of a workflow or an activity, in bytes (design §3: Temporal carries ids, hashes and sizes). */
   maxArgumentBytes: 16 << 10,
   /** One request message of the API, in bytes. */

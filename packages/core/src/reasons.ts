@@ -18,7 +18,10 @@ export const reasons = {
   budget: { exit: 7, sentence: 'Its budget is used up.' },
   check_failed: { exit: 3, sentence: 'The check command failed on the result.' },
   agent_error: { exit: 3, sentence: 'The agent ended with an error.' },
-  setup_failed: { exit: 3, sentence: 'The setup command failed.' },
+  setup_failed: {
+    exit: 3,
+    sentence: 'It could not be set up: the repository, the sandbox or the setup command failed.',
+  },
   boot_timeout: { exit: 3, sentence: 'No sandbox was ready within the ready timeout.' },
   sandbox_lost: { exit: 3, sentence: 'The sandbox was lost too often.' },
   resource_limit: { exit: 3, sentence: 'It reached a resource limit of its sandbox.' },

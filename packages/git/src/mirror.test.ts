@@ -34,6 +34,11 @@ test('resolves the default branch, branches, tags and hashes, and follows the so
   ]) {
     expect({ name, commit: await mirror.resolve(name, never) }).toEqual({ name, commit: base })
   }
+  const mayHave = (name: string) => fixture.mirrors.mayHaveRef(fixture.source, name, never)
+  for (const name of ['HEAD', 'trunk', 'v1', 'fix/ünïcode', 'refs/tags/v1', base, 'abcdef0'])
+    expect({ name, there: await mayHave(name) }).toEqual({ name, there: true })
+  for (const name of ['nope', 'ünïcode', 'heads/trunk', 'refs/heads/v1'])
+    expect({ name, there: await mayHave(name) }).toEqual({ name, there: false })
   expect(await fixture.mirrors.defaultBranch(fixture.source, never)).toBe('trunk')
   await writeFile(join(fixture.source, 'b.txt'), 'b\n')
   const next = fixture.commitAll()

@@ -5,7 +5,7 @@ import { withLockRepair } from './lock-repair.ts'
 import type { Location } from './location.ts'
 import type { Mirror } from './port.ts'
 import { pushCommit } from './push.ts'
-import { checkBranch, checkHash, checkOwnRef, checkRefName, isHash } from './ref-name.ts'
+import { checkBranch, checkHash, checkOwnRef, checkRefName, isHash, mayBeHash } from './ref-name.ts'
 import type { GitRunner } from './run-git.ts'
 import { sourceRefs } from './source.ts'
 
@@ -166,7 +166,7 @@ function candidates(name: string): readonly string[] {
     `${sourceRefs}/heads/${name}`,
     `${sourceRefs}/tags/${name}`,
     ...(/^refs\/(?:heads|tags)\//.test(name) ? [`${sourceRefs}/${name.slice('refs/'.length)}`] : []),
-    ...(/^[0-9a-f]{7,64}$/.test(name) ? [name] : []),
+    ...(mayBeHash(name) ? [name] : []),
   ]
 }
 

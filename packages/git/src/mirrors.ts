@@ -9,8 +9,9 @@ import { parseLocation, type Location } from './location.ts'
 import { createMirror, type KnownHashes } from './mirror.ts'
 import type { Mirror, Mirrors } from './port.ts'
 import { withProcessLock } from './process-lock.ts'
+import { checkRefName, mayBeHash } from './ref-name.ts'
 import { createGitRunner, type GitLogEntry, type GitRunner } from './run-git.ts'
-import { defaultBranchOf, fetchSource, readSourceHead, sourceRefs } from './source.ts'
+import { defaultBranchOf, fetchSource, hasRef, readSourceHead, sourceRefs } from './source.ts'
 
 export interface MirrorsOptions {
   /** Folder of all mirrors; only Tutti writes there. Made when it is not there. */
@@ -88,6 +89,13 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
       const location = parseLocation(text)
       await mkdir(home, { recursive: true, mode: 0o700 })
       return defaultBranchOf(await readSourceHead(git, location, signal))
+    },
+
+    async mayHaveRef(text, ref, signal) {
+      const location = parseLocation(text)
+      if (ref === 'HEAD' || mayBeHash(checkRefName(ref, 'ref'))) return true
+      await mkdir(home, { recursive: true, mode: 0o700 })
+      return hasRef(git, location, ref, signal)
     },
   }
 }

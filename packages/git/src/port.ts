@@ -106,4 +106,9 @@ export interface Mirrors {
   remove(location: string, signal: AbortSignal): Promise<void>
   /** Default branch of the source; `main` while it is empty. @throws TuttiError `failed_precondition` when its HEAD is detached and no branch stands out. */
   defaultBranch(location: string, signal: AbortSignal): Promise<string>
+  /**
+   * Whether {@link Mirror.resolve} may find this ref, without fetching anything: false when the source has no such branch or tag.
+   * What could be a hash is true, as no source tells. @throws TuttiError as {@link Mirrors.open}.
+   */
+  mayHaveRef(location: string, ref: string, signal: AbortSignal): Promise<boolean>
 }

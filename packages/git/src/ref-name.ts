@@ -7,6 +7,9 @@ const maxLength = 200
 
 export const isHash = (text: string): boolean => hash.test(text)
 
+/** A hash, or the beginning of one. */
+export const mayBeHash = (text: string): boolean => /^[0-9a-f]{7,64}$/.test(text)
+
 /**
  * Refuses what is not a plain name of a branch or tag (SEC-11): stricter than `git check-ref-format`, since names also end up
  * in addresses, terminals and scripts.

@@ -51,6 +51,30 @@ export async function readSourceHead(
   }
 }
 
+/** Whether the source has this branch or tag, by its short name or in full. */
+export async function hasRef(
+  git: GitRunner,
+  location: Location,
+  ref: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const names = /^refs\/(?:heads|tags)\//.test(ref) ? [ref] : []
+  const wanted = [`refs/heads/${ref}`, `refs/tags/${ref}`, ...names]
+  const output = await git.run(
+    ['ls-remote', '--refs', ...uploadPack(location), '--', location.address, ...wanted],
+    {
+      signal,
+      protocol: location.protocol,
+      config: await pinHost(location, signal),
+      timeoutMs: listTimeoutMs,
+    },
+  )
+  if (output.exitCode !== 0) throw unreadable(location, output.stderr)
+  const lines = output.stdout.toString('utf8').split('\n')
+  // A pattern of ls-remote matches the end of a name.
+  return lines.some((line) => wanted.includes(line.split('\t')[1] ?? ''))
+}
+
 /** Brings branches, tags and HEAD; removes those that the source has no more. */
 export async function fetchSource(
   git: GitRunner,

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer as createHttpServer } from 'node:http'
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { processesMarked, processStat } from '@tutti/processes'
@@ -103,14 +103,33 @@ describe('isolation by bubblewrap', () => {
 
   test('mounts what the policy names, read-only at its own path, with its programs on PATH', async () => {
     const subject = setUp()
-    writeFileSync(join(subject.folder, 'tutti-test-tool'), '#!/bin/sh\necho tool runs\n', { mode: 0o755 })
-    vi.stubEnv('PATH', `${process.env['PATH']}:${subject.folder}`)
+    const tools = join(subject.folder, 'tools')
+    mkdirSync(tools)
+    writeFileSync(join(tools, 'tutti-test-tool'), '#!/bin/sh\necho tool runs\n', { mode: 0o755 })
+    vi.stubEnv('PATH', `${process.env['PATH']}:${tools}`)
     const running = await subject.run('tutti-test-tool; touch "$0/x" 2>/dev/null || echo read-only', {
-      policy: { mounts: [subject.folder] },
+      policy: { mounts: [tools] },
     })
     await running.exit
     vi.unstubAllEnvs()
     expect(running.output()).toBe('tool runs\nread-only\n')
+  })
+
+  test('refuses to mount what no agent may see, also behind a link', async () => {
+    const subject = setUp({ dataDir: '/srv/tutti' })
+    const link = join(subject.folder, 'link')
+    const refuse = async (path: string) => {
+      const running = subject.run('true', { policy: { mounts: [path] } })
+      await expect(running, path).rejects.toMatchObject({
+        code: 'invalid_argument',
+        detail: { field: 'sandbox.mounts', path },
+        message: expect.stringContaining('mount'),
+      })
+    }
+    for (const target of ['/', '/proc', '/etc', '/proc/self/root/usr', '/srv', subject.folder])
+      await refuse(target)
+    symlinkSync('/etc/shadow', link)
+    await refuse(link)
   })
 })
 

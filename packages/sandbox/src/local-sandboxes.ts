@@ -6,6 +6,7 @@ import { bootId, processStart } from '@tutti/processes'
 import { probeBubblewrap, refuseIsolation, type BubblewrapSupport } from './bubblewrap-probe.ts'
 import { removeEmptyGroups } from './remove-empty-groups.ts'
 import { endProcesses } from './end-processes.ts'
+import { checkMounts } from './check-mounts.ts'
 import { createMountGuard } from './mount-guard.ts'
 import { forgottenFiles } from './forgotten-files.ts'
 import { killSandboxNow } from './kill-sandbox-now.ts'
@@ -29,6 +30,8 @@ import {
 export interface LocalSandboxesOptions {
   /** Folder of this provider alone; made when missing. Several processes may share it. */
   readonly root: string
+  /** Tutti's data folder, which no sandbox may be given; `root` is refused in any case. */
+  readonly dataDir?: string
   /** The pinned Node, mounted into every sandbox. */
   readonly nodePath: string
   /** From SIGTERM to SIGKILL, in milliseconds. Default: that of the setting `stop.grace`. */
@@ -66,13 +69,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
   let mounts: Promise<boolean> | undefined
 
   async function make(spec: SandboxSpec, id: string, signal: AbortSignal): Promise<LocalSandbox> {
-    for (const path of [...spec.policy.mounts, ...spec.readOnly.map((entry) => entry.host)]) {
-      if (!existsSync(path)) {
-        throw new TuttiError('invalid_argument', `The path to mount, ${path}, does not exist on this host.`, {
-          path,
-        })
-      }
-    }
+    checkMounts(spec, [root, ...(options.dataDir === undefined ? [] : [options.dataDir])])
     let bubblewrap: (BubblewrapSupport & { works: true }) | undefined
     if (spec.policy.isolation === 'bubblewrap') {
       const found = await (support ??= probeBubblewrap(options.bubblewrapPath))

@@ -58,7 +58,7 @@ export async function startTestApi(values: Partial<ApiConfig> = {}): Promise<Tes
       configuration: () => Promise.resolve({}),
     },
     clock: systemClock,
-    config: apiConfig(values),
+    config: apiConfig({ 'data.dir': dataDir, ...values }),
     crashPoint: noCrashPoints,
     log: createLogger({ level: 'info', destination: { write: (line) => void logLines.push(line) } }),
     metrics: createMetrics({ agents: store.catalog.agents }),

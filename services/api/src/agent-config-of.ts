@@ -1,6 +1,7 @@
 import type { Duration } from '@bufbuild/protobuf/wkt'
 import {
   TuttiError,
+  mountProblem,
   parseAgentSpec,
   type AgentConfig,
   type DeliveryPlan,
@@ -34,6 +35,8 @@ export interface AgentWish {
   readonly checkCommand: string
   readonly turnTimeout: Duration | undefined
   readonly wishes: Wishes | undefined
+  /** Path of `wishes` in the request, for errors. */
+  readonly wishesField: string
 }
 
 /** The stored form of what was asked for, with every default filled in. @throws TuttiError `invalid_argument`. */
@@ -53,12 +56,27 @@ export function agentConfigOf(wish: AgentWish, config: ApiConfig): AgentConfig {
     stallTimeoutMs: config['turn.stall_timeout'],
     onQuestion: onQuestion[wishes?.onQuestion ?? OnQuestion.UNSPECIFIED],
     questionTimeoutMs: msOf(wishes?.questionTimeout) ?? config['question.timeout'],
-    sandbox: sandboxPolicyOf(wishes?.sandbox, config),
+    sandbox: sandboxPolicyOf(wishes?.sandbox, `${wish.wishesField}.sandbox`, config),
   }
 }
 
-export function sandboxPolicyOf(spec: SandboxSpec | undefined, config: ApiConfig): SandboxPolicy {
+/** @throws TuttiError `invalid_argument` for a mount that no agent may have; whether it exists only its worker knows. */
+export function sandboxPolicyOf(
+  spec: SandboxSpec | undefined,
+  field: string,
+  config: ApiConfig,
+): SandboxPolicy {
   const wished = spec?.limits
+  for (const [index, path] of (spec?.mounts ?? []).entries()) {
+    const problem = mountProblem(path, config['data.dir'] === '' ? [] : [config['data.dir']])
+    if (!problem) continue
+    const at = `${field}.mounts[${index}]`
+    throw new TuttiError(
+      'invalid_argument',
+      `${at}: ${path} cannot be mounted: ${problem}. Mount only what the agent needs.`,
+      { field: at, path },
+    )
+  }
   return {
     isolation: spec?.isolation === Isolation.NONE ? 'none' : 'bubblewrap',
     allowHosts: spec?.allowHosts ?? [],
@@ -118,7 +136,11 @@ function agentSpecOf(agent: AgentSpec | undefined, field: string, config: ApiCon
   const text = agent?.spec || config['agent.default']
   const parsed = parseAgentSpec(text, `${field}.spec`)
   if (!agent?.model) return text
-  if (parsed.kind === 'embedded' && parsed.brain === 'auto') return `embedded:${agent.model}`
+  if (parsed.kind === 'embedded' && parsed.brain === 'auto') {
+    const named = `embedded:${agent.model}`
+    parseAgentSpec(named, `${field}.model`)
+    return named
+  }
   throw new TuttiError(
     'invalid_argument',
     `${field}.model goes with "embedded" only; name the model in the spec itself here.`,

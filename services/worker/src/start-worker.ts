@@ -49,6 +49,8 @@ export interface WorkerOptions {
   }
   /** Stable over restarts: the host's own task queue is named after it. */
   readonly host: string
+  /** Tutti's data folder, which no sandbox is given. */
+  readonly dataDir: string
   /** Sandboxes live below this folder. */
   readonly sandboxRoot: string
   /** Bundles are kept here. */
@@ -111,6 +113,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   const client = new Client({ connection, namespace: temporal.namespace })
   const sandboxes = createLocalSandboxes({
     root: options.sandboxRoot,
+    dataDir: options.dataDir,
     nodePath: process.execPath,
     stopGraceMs: config['stop.grace'],
     clock,

@@ -57,6 +57,7 @@ export function createParts(env: Env = process.env): StackParts<Stores> {
         temporal: context.temporal,
         stores: { ...store, blobs, mirrors, forge },
         host: hostName(context.dataDir, context.index),
+        dataDir: context.dataDir,
         sandboxRoot: join(context.dataDir, 'sandboxes'),
         cacheDir,
         config: workerConfig(context.config),

@@ -1,4 +1,4 @@
-import { TuttiError, limits, statusOfKey, type AgentId, type Reason } from '@tutti/core'
+import { TuttiError, checkPromptFits, limits, statusOfKey, type AgentId, type Reason } from '@tutti/core'
 import {
   AddAsyncFollowupBackgroundComposerRequestSchema,
   FollowupMode,
@@ -30,6 +30,7 @@ export function createFollowup(deps: HandlerDeps) {
       catalog.agents.get(owner, bcId, signal),
       jsonBlobs.putText(owner, prompt, signal),
     ])
+    checkPromptFits(row.agentSpec, prompt, 'followup')
     const { answer: ids, repeated } = await answerOnce(
       catalog.idempotency,
       {

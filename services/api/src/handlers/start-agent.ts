@@ -1,5 +1,14 @@
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf'
-import { TuttiError, firstTurnId, limits, promptTitle, type AgentId } from '@tutti/core'
+import {
+  TuttiError,
+  checkPromptFits,
+  firstTurnId,
+  limits,
+  promptTitle,
+  wholePrompt,
+  type AgentConfig,
+  type AgentId,
+} from '@tutti/core'
 import {
   CreateAgentRequestSchema,
   StartBackgroundComposerFromSnapshotRequestSchema,
@@ -101,7 +110,7 @@ export function createStartAgent(deps: HandlerDeps) {
     signal: AbortSignal,
     point?: StartBackgroundComposerFromSnapshotRequest['devcontainerStartingPoint'],
   ) {
-    return resolveRepository(catalog.repositories, owner, source, field, signal, point)
+    return resolveRepository(deps, owner, source, field, signal, point)
   }
 
   async function start<Desc extends DescMessage>(
@@ -110,6 +119,8 @@ export function createStartAgent(deps: HandlerDeps) {
     signal: AbortSignal,
   ): Promise<AgentRow> {
     const { schema, request, bcId, idempotencyKey } = wanted
+    // First, so that what is refused claims no key.
+    const agentConfig = configOf(wanted)
     // An id that the client made is a key by itself: whoever sends it again means the same agent.
     const key = idempotencyKey || (bcId && `bc_id:${bcId}`)
     const { answer, repeated } = await answerOnce(
@@ -119,7 +130,7 @@ export function createStartAgent(deps: HandlerDeps) {
       signal,
     )
     const known = repeated ? await catalog.agents.get(owner, answer.bcId, signal).catch(absent) : undefined
-    if (!known) await store(wanted, owner, answer.bcId, signal)
+    if (!known) await store(wanted, agentConfig, owner, answer.bcId, signal)
     const row = known ?? (await catalog.agents.get(owner, answer.bcId, signal))
     if (!row.starting) return row
     try {
@@ -130,13 +141,8 @@ export function createStartAgent(deps: HandlerDeps) {
     return row
   }
 
-  async function store<Desc extends DescMessage>(
-    wanted: Wanted<Desc>,
-    owner: string,
-    bcId: AgentId,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { prompt, repository, options, optionsField, source } = wanted
+  function configOf<Desc extends DescMessage>(wanted: Wanted<Desc>): AgentConfig {
+    const { prompt, repository, options, optionsField } = wanted
     const agentConfig = agentConfigOf(
       {
         ...repository,
@@ -145,9 +151,21 @@ export function createStartAgent(deps: HandlerDeps) {
         checkCommand: '',
         turnTimeout: options?.turnTimeout,
         wishes: options,
+        wishesField: optionsField,
       },
       config,
     )
+    checkPromptFits(agentConfig.agentSpec, wholePrompt(prompt, agentConfig.promptSuffix), 'prompt')
+    return agentConfig
+  }
+
+  async function store<Desc extends DescMessage>(
+    { prompt, repository, options, source }: Wanted<Desc>,
+    agentConfig: AgentConfig,
+    owner: string,
+    bcId: AgentId,
+    signal: AbortSignal,
+  ): Promise<void> {
     const promptBlobId = await jsonBlobs.putText(owner, prompt, signal)
     const configBlobId = await jsonBlobs.put(owner, agentConfig, signal)
     await eventLog.create(bcId, owner, signal)

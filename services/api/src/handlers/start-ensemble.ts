@@ -1,7 +1,9 @@
 import {
   TuttiError,
+  checkPromptFits,
   firstTurnId,
   promptTitle,
+  wholePrompt,
   type AgentConfig,
   type AgentId,
   type BlobId,
@@ -40,13 +42,7 @@ export function createStartEnsemble(deps: HandlerDeps) {
     const { signal } = context
     const { owner } = callerOf(context)
     const spec = request.spec!
-    const repository = await resolveRepository(
-      catalog.repositories,
-      owner,
-      spec.repository,
-      'spec.repository',
-      signal,
-    )
+    const repository = await resolveRepository(deps, owner, spec.repository, 'spec.repository', signal)
     const configs = childConfigs(spec, repository)
     const make = (): Ids => ({
       ensembleId: newEnsembleId(clock.now()),
@@ -69,7 +65,7 @@ export function createStartEnsemble(deps: HandlerDeps) {
     const count = spec.count || spec.agents.length || config['ensemble.agents']
     return Array.from({ length: count }, (_, index) => {
       const entry = spec.agents.length > 0 ? index % spec.agents.length : 0
-      return agentConfigOf(
+      const agentConfig = agentConfigOf(
         {
           ...repository,
           agent: spec.agents[entry],
@@ -77,9 +73,16 @@ export function createStartEnsemble(deps: HandlerDeps) {
           checkCommand: spec.checkCommand,
           turnTimeout: spec.childTimeout,
           wishes: spec,
+          wishesField: 'spec',
         },
         config,
       )
+      checkPromptFits(
+        agentConfig.agentSpec,
+        wholePrompt(spec.prompt, agentConfig.promptSuffix),
+        'spec.prompt',
+      )
+      return agentConfig
     })
   }
 
@@ -121,7 +124,7 @@ export function createStartEnsemble(deps: HandlerDeps) {
       strategy: strategy || config['ensemble.strategy'],
       checkCommand,
       checkTimeoutMs: config['check.timeout'],
-      sandbox: sandboxPolicyOf(sandbox, config),
+      sandbox: sandboxPolicyOf(sandbox, 'spec.sandbox', config),
       setupCommand,
       readyTimeoutMs: msOf(readyTimeout) ?? config['sandbox.ready_timeout'],
       delivery: { mode: deliveryModeOf(pullRequest, config), branch, title, base: baseBranch },

@@ -307,7 +307,8 @@ export declare type SandboxSpec = Message<"tutti.v1.SandboxSpec"> & {
   envValues: { [key: string]: string };
 
   /**
-   * Absolute paths of the host, mounted read-only at the same place.
+   * Absolute paths of the host, mounted read-only at the same place. Places that identify or guard the host, Tutti's own data and what
+   * every sandbox has of its own are refused.
    *
    * @generated from field: repeated string mounts = 6;
    */
