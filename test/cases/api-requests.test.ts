@@ -173,6 +173,24 @@ describe('API-02 wrong types and ranges', () => {
     120_000,
   )
 
+  test.each([
+    ['DeliverAgent', 'branch'],
+    ['DeliverAgent', 'base'],
+    ['StartParallelAgentWorkflow', 'spec.branch'],
+    ['StartParallelAgentWorkflow', 'spec.base_branch'],
+  ])('%s: a name that no branch can have is refused at once, with %s', async (name, field) => {
+    const method = methods.find((candidate) => candidate.name === name)!
+    const before = await countAgents()
+    for (const branch of ['HEAD', 'refs/heads/foo', 'refs/tutti/x', 'a.lock', 'y'.repeat(250)]) {
+      const body = withValue(rightRequests()[name]!, field.split('.'), branch)
+      const response = await api.post(pathOf(method), JSON.stringify(body))
+      const failure = (await response.json()) as Failure
+      expect([response.status, failure.code], branch).toEqual([400, 'invalid_argument'])
+      expect(failure.details?.[0]?.debug?.details?.additionalInfo?.field, branch).toBe(field)
+    }
+    expect(await countAgents()).toBe(before)
+  })
+
   test('what is no message at all is refused in each format', async () => {
     for (const [type, body] of [
       ['application/json', '{'],

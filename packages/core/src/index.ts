@@ -90,6 +90,7 @@ export {
 } from './crash-points.ts'
 export { isGitName, pathProblem } from './path-problem.ts'
 export { promptTitle } from './prompt-title.ts'
+export { checkBranch, checkRefName } from './ref-name.ts'
 export { searchAttributes } from './search-attributes.ts'
 export { strategyNames, type StrategyName } from './strategy-names.ts'
 export { createSingleFlight, type SingleFlight } from './single-flight.ts'

@@ -1,10 +1,10 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { checkBranch, checkRefName } from '@tutti/core'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { agent, createFixture, gone, never, put, userGit, type Fixture } from './test-fixture.ts'
 import { parseLocation } from './location.ts'
 import { createMirrors } from './mirrors.ts'
-import { checkBranch, checkRefName } from './ref-name.ts'
 
 let fixture: Fixture
 let canaries: string

@@ -1,11 +1,11 @@
-import { mirrorRefs, TuttiError, visibleText } from '@tutti/core'
+import { checkBranch, checkRefName, mirrorRefs, TuttiError, visibleText } from '@tutti/core'
 import { combineAttempts } from './combine.ts'
 import { importCommit } from './fast-import.ts'
 import { withLockRepair } from './lock-repair.ts'
 import type { Location } from './location.ts'
 import type { Mirror } from './port.ts'
 import { pushCommit } from './push.ts'
-import { checkBranch, checkHash, checkOwnRef, checkRefName, isHash, mayBeHash } from './ref-name.ts'
+import { checkHash, checkOwnRef, isHash, mayBeHash } from './ref-name.ts'
 import type { GitRunner } from './run-git.ts'
 import { sourceRefs } from './source.ts'
 

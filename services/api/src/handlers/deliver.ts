@@ -1,4 +1,11 @@
-import { TuttiError, deliveryFailures, type AgentId, type DeliveryPlan, type EnsembleId } from '@tutti/core'
+import {
+  TuttiError,
+  checkBranch,
+  deliveryFailures,
+  type AgentId,
+  type DeliveryPlan,
+  type EnsembleId,
+} from '@tutti/core'
 import { PullRequestMode, type DeliverAgentRequest, type MakePRBackgroundComposerRequest } from '@tutti/proto'
 import type { DeliveryEvent, EnsembleResult } from '@tutti/protocol'
 
@@ -87,6 +94,8 @@ export function createDeliver(deps: HandlerDeps) {
         { field: 'body' },
       )
     }
+    if (wish.branch !== '') checkBranch(wish.branch, 'branch')
+    if (wish.base !== '') checkBranch(wish.base, 'base')
     const plan: DeliveryPlan = {
       mode: deliveryModeOf(wish.mode, config),
       branch: wish.branch,

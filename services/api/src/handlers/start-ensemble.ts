@@ -1,5 +1,6 @@
 import {
   TuttiError,
+  checkBranch,
   checkPromptFits,
   firstTurnId,
   promptTitle,
@@ -42,6 +43,9 @@ export function createStartEnsemble(deps: HandlerDeps) {
     const { signal } = context
     const { owner } = callerOf(context)
     const spec = request.spec!
+    // At the end it would cost the work of every child.
+    if (spec.branch !== '') checkBranch(spec.branch, 'spec.branch')
+    if (spec.baseBranch !== '') checkBranch(spec.baseBranch, 'spec.base_branch')
     const repository = await resolveRepository(deps, owner, spec.repository, 'spec.repository', signal)
     const configs = childConfigs(spec, repository)
     const make = (): Ids => ({
