@@ -1,6 +1,9 @@
 import { devNull } from 'node:os'
 import { dirname } from 'node:path'
 
+/** Old histories of honest repositories have these; they harm nobody. */
+const harmless = ['zeroPaddedFilemode', 'badTimezone', 'missingSpaceBeforeDate', 'missingEmail']
+
 /**
  * Configuration that stands before every command of ours (research: host git experiment). It switches off each key through
  * which a repository could start a program, and what would work behind our back.
@@ -14,10 +17,7 @@ export const hardenedConfig: readonly string[] = [
   'core.alternateRefsCommand=true',
   'protocol.ext.allow=never',
   'transfer.fsckObjects=true',
-  // Old histories of honest repositories have these; they harm nobody.
-  ...['zeroPaddedFilemode', 'badTimezone', 'missingSpaceBeforeDate', 'missingEmail'].map(
-    (name) => `fetch.fsck.${name}=ignore`,
-  ),
+  ...harmless.map((name) => `fetch.fsck.${name}=ignore`),
   // What was acknowledged must survive a power loss: objects and refs alike.
   'core.fsync=all',
   'core.fsyncMethod=batch',
@@ -56,12 +56,14 @@ const farEnd = [
   // The user has registered this repository; who owns its folder is not a reason to refuse it.
   'safe.directory=*',
 ]
-  .map((pair) => `-c '${pair}'`)
-  .join(' ')
+/** What an agent made must not get in when it could not be fetched again, by us or by others. */
+const onReceiving = ['receive.fsckObjects=true', ...harmless.map((name) => `receive.fsck.${name}=ignore`)]
+
+const inShell = (pairs: readonly string[]) => pairs.map((pair) => `-c '${pair}'`).join(' ')
 
 /** For `--upload-pack=` and `--receive-pack=` with a local location. */
-export const localUploadPack = `git ${farEnd} upload-pack`
-export const localReceivePack = `git ${farEnd} receive-pack`
+export const localUploadPack = `git ${inShell(farEnd)} upload-pack`
+export const localReceivePack = `git ${inShell([...farEnd, ...onReceiving])} receive-pack`
 
 export type Protocol = 'https' | 'ssh' | 'file'
 

@@ -143,7 +143,37 @@ test('SEC-03 a target that wants its own program to take the push is refused, no
   )
   const mirror = await fixture.mirrors.open(fixture.source, never)
   expect(await mirror.push({ commit: base, branch: 'tutti/x' }, never)).toMatchObject({ outcome: 'refused' })
+  const { commit } = await mirror.commit(
+    { parent: base, changes: [put('f', 'x')], ref: 'refs/tutti/x', message: 'm', atMs: 0 },
+    never,
+  )
+  expect(await mirror.push({ commit, branch: 'trunk' }, never)).toMatchObject({ why: 'protected_branch' })
   expect(await readdir(canaries)).toEqual([])
+})
+
+test('SEC-03 a tree that git could not fetch again is refused at the door, with what git finds wrong', async () => {
+  const base = fixture.commitAll()
+  const mirror = await fixture.mirrors.open(fixture.source, never)
+  const submodule = '[submodule "-u./x"]\n\tpath = -u./x\n\turl = ext::sh\n'
+  const changes = [put('.gitmodules', submodule)]
+  const { commit } = await mirror.commit(
+    { parent: base, changes, ref: 'refs/tutti/x', message: 'm', atMs: 0 },
+    never,
+  )
+  expect(await mirror.push({ commit, branch: 'tutti/x' }, never)).toEqual({
+    outcome: 'refused',
+    why: 'protected_branch',
+    message: expect.stringContaining('gitmodulesPath: disallowed submodule path: -u./x'),
+  })
+  expect((await fixture.mirrors.open(fixture.source, never)).path).toBe(mirror.path)
+
+  // Somebody else's git let it in.
+  await writeFile(join(fixture.source, '.gitmodules'), submodule)
+  fixture.commitAll()
+  await expect(fixture.mirrors.open(fixture.source, never)).rejects.toMatchObject({
+    code: 'failed_precondition',
+    message: expect.stringContaining('gitmodulesPath: disallowed submodule path: -u./x'),
+  })
 })
 
 test('SEC-03 a hostile repository around the data folder is not obeyed either', async () => {

@@ -214,10 +214,15 @@ test('pushes with a lease, never over commits that were not seen, never to a che
   expect(await mirror.push({ commit: one, branch: 'tutti/x', expected: one }, never)).toMatchObject({
     why: 'moved',
   })
-  expect(await mirror.push({ commit: two, branch: 'trunk', expected: base }, never)).toMatchObject({
-    outcome: 'refused',
-    why: 'protected_branch',
-  })
+  userGit(fixture.source, 'worktree', 'add', '-q', '-b', 'linked', join(fixture.folder, 'linked'))
+  for (const [branch, expected] of [['trunk', base], ['trunk'], ['linked', base], ['linked']] as const) {
+    const lease = expected === undefined ? {} : { expected }
+    expect(await mirror.push({ commit: two, branch, ...lease }, never)).toEqual({
+      outcome: 'refused',
+      why: 'protected_branch',
+      message: 'The branch is checked out in the repository; choose another branch.',
+    })
+  }
   expect(userGit(fixture.source, 'rev-parse', 'trunk', 'tutti/x')).toBe(`${base}\n${two}`)
   expect(userGit(fixture.source, 'status', '--porcelain')).toBe('')
 })

@@ -1,3 +1,5 @@
+import { join } from 'node:path'
+import { visibleText } from '@tutti/core'
 import type { Location } from './location.ts'
 import { pinHost } from './location.ts'
 import { localReceivePack } from './hardened.ts'
@@ -42,8 +44,39 @@ export async function pushCommit(
     .find((text) => text.includes(`:${ref}\t`))
   if (line?.startsWith('=')) return { outcome: 'already_there' }
   if (output.exitCode === 0) return { outcome: 'pushed' }
-  return { outcome: 'refused', ...explain(line ?? '', output.stderr) }
+  const refusal = explain(line ?? '', output.stderr)
+  // The lease is tested before the far end is asked; that nobody may push there is what helps a person more.
+  if (
+    refusal.why === 'moved' &&
+    location.protocol === 'file' &&
+    (await isCheckedOut(git, location, ref, signal))
+  )
+    return { outcome: 'refused', ...checkedOut }
+  return { outcome: 'refused', ...refusal }
 }
+
+/** Whether a work tree of a local repository has the branch checked out. */
+async function isCheckedOut(
+  git: GitRunner,
+  { address }: Location,
+  ref: string,
+  signal: AbortSignal,
+): Promise<boolean> {
+  // A folder with a work tree, else a bare repository: named outright, so that git looks no further up.
+  for (const gitDir of [join(address, '.git'), address]) {
+    const trees = await git.run(['worktree', 'list', '--porcelain', '-z'], {
+      env: { GIT_DIR: gitDir },
+      signal,
+    })
+    if (trees.exitCode === 0) return trees.stdout.toString('utf8').split('\0').includes(`branch ${ref}`)
+  }
+  return false
+}
+
+const checkedOut = {
+  why: 'protected_branch',
+  message: 'The branch is checked out in the repository; choose another branch.',
+} as const
 
 type Refusal = Omit<Extract<PushResult, { outcome: 'refused' }>, 'outcome'>
 
@@ -56,10 +89,12 @@ function explain(line: string, stderr: string): Refusal {
   if (/stale info|fetch first|non-fast-forward|incorrect old value|reference already exists/i.test(answer)) {
     return { why: 'moved', message: message('The branch has commits that were not seen: ') }
   }
-  if (/currently checked out/i.test(answer)) {
+  if (/currently checked out/i.test(answer)) return checkedOut
+  const unsafe = fsckComplaint(stderr)
+  if (unsafe !== undefined) {
     return {
       why: 'protected_branch',
-      message: 'The branch is checked out in the repository; choose another branch.',
+      message: `The repository refuses this commit, since git finds it unsafe: ${unsafe}`,
     }
   }
   if (
@@ -73,6 +108,14 @@ function explain(line: string, stderr: string): Refusal {
     return { why: 'unavailable', message: message('The repository could not be reached: ') }
   }
   return { why: 'other', message: message('The push failed: ') }
+}
+
+/** What git found wrong with an object, such as `gitmodulesUrl: disallowed submodule url: …`; undefined when that was not the reason. */
+export function fsckComplaint(stderr: string): string | undefined {
+  if (!/fsck error in pack/i.test(stderr)) return undefined
+  const [, complaint = 'fsck error'] =
+    /^(?:remote: )?error: (?:object )?[0-9a-f]{40,64}: (.+?)\s*$/m.exec(stderr) ?? []
+  return visibleText(complaint).slice(0, 512)
 }
 
 const lastLine = (stderr: string): string =>

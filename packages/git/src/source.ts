@@ -1,7 +1,7 @@
 import { TuttiError } from '@tutti/core'
 import { localUploadPack } from './hardened.ts'
 import { pinHost, type Location } from './location.ts'
-import { isRefusedAccess } from './push.ts'
+import { fsckComplaint, isRefusedAccess } from './push.ts'
 import type { GitRunner } from './run-git.ts'
 
 /** What a source says of itself. */
@@ -128,6 +128,15 @@ const uploadPack = ({ protocol }: Location): readonly string[] =>
 
 function unreadable({ address, protocol }: Location, stderr: string): TuttiError {
   const cause = new Error(stderr)
+  const unsafe = fsckComplaint(stderr)
+  if (unsafe !== undefined) {
+    return new TuttiError(
+      'failed_precondition',
+      `${address} has an object that git finds unsafe: ${unsafe}. Remove the branch or tag that has it.`,
+      { location: address },
+      cause,
+    )
+  }
   if (protocol === 'file') {
     return new TuttiError(
       'unavailable',
