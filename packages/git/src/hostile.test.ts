@@ -111,7 +111,8 @@ test('SEC-03 nothing that a source repository configures runs on the host, and e
   }
   const combined = await mirror.combine({ base, attempts, ref: 'refs/tutti/c', message: 'm', atMs: 0 }, never)
   expect(combined.conflicts).toHaveLength(1)
-  expect(await mirror.diff(base, combined.commit, 1 << 20, never)).toContain('+three')
+  const { patch } = await mirror.diff(base, combined.commit, 1 << 20, never)
+  expect(Buffer.from(patch).toString()).toContain('+three')
   expect(await mirror.countChanges(base, combined.commit, never)).toBe(3)
   expect(await mirror.push({ commit: combined.commit, branch: 'tutti/x' }, never)).toEqual({
     outcome: 'pushed',

@@ -3,6 +3,7 @@ export type {
   CombineRequest,
   CommitRequest,
   Conflict,
+  Diff,
   Mirror,
   Mirrors,
   PushResult,

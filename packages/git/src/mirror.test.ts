@@ -179,19 +179,48 @@ test('an empty source begins with an empty root commit, the same everywhere', as
   expect(userGit(empty, 'rev-parse', 'first')).toBe(commit)
 })
 
-test('shows a diff with renames, cut where asked, with deceptive characters visible', async () => {
+test('git apply takes the diff and makes the very tree, whatever is in it', async () => {
+  const binary = Buffer.from(Array.from({ length: 4000 }, (_, index) => (index * 7919) % 256))
+  const long = Array.from({ length: 40 }, (_, index) => `line ${index}\r\n`)
+  await writeFile(join(fixture.source, 'data.bin'), binary)
+  await writeFile(join(fixture.source, 'windows.txt'), long.join(''))
+  await writeFile(join(fixture.source, 'latin.txt'), Buffer.from('na\u00efve\n', 'latin1'))
+  await writeFile(join(fixture.source, 'tool.sh'), 'echo\n')
+  await writeFile(join(fixture.source, 'gone.bin'), binary)
+  const from = fixture.commitAll()
   const mirror = await fixture.mirrors.open(fixture.source, never)
-  const changes = [gone('old.txt'), put('renamed.txt', 'old\n'), put('évil\u202e.txt', 'x\u202e\u001b[31m\n')]
+  const changes = [
+    put('data.bin', Buffer.concat([binary, Buffer.from([0, 255])])),
+    put('new.bin', binary.subarray(0, 1000)),
+    gone('gone.bin'),
+    put('windows.txt', long.with(20, 'changed\r\n').join('')),
+    put('latin.txt', Buffer.from('na\u00efve\n\u00fc\n', 'latin1')),
+    put(Buffer.from('caf\u00e9.txt', 'latin1'), 'x\n'),
+    put('évil\u202e.txt', 'x\u202e\u001b[31m\n'),
+    put('a"b\\c\td.txt', 'no newline at the end'),
+    put('link', 'tool.sh', '120000'),
+    put('tool.sh', 'echo\n', '100755'),
+    gone('old.txt'),
+    put('renamed.txt', 'old\n'),
+  ]
+  const { commit } = await mirror.commit({ parent: from, changes, ref, message: 'm', atMs }, never)
+  const { patch, cut } = await mirror.diff(from, commit, 1 << 20, never)
+  expect(cut).toBe(false)
+  expect(Buffer.from(patch).toString()).toContain('rename from old.txt')
+  const file = join(fixture.folder, 'patch')
+  await writeFile(file, patch)
+  userGit(fixture.source, 'apply', '--index', '--whitespace=nowarn', file)
+  expect(userGit(fixture.source, 'write-tree')).toBe(await mirror.treeOf(commit, never))
+})
+
+test('a diff is cut after a whole line, and says so', async () => {
+  const mirror = await fixture.mirrors.open(fixture.source, never)
+  const changes = [put('new.txt', 'x\n'.repeat(100))]
   const { commit } = await mirror.commit({ parent: base, changes, ref, message: 'm', atMs }, never)
-  const text = await mirror.diff(base, commit, 1 << 20, never)
-  expect(text).toContain('rename from old.txt')
-  expect(text).toContain(String.raw`+++ b/évil\u{202e}.txt`)
-  expect(text).toContain(String.raw`+x\u{202e}\u{1b}[31m`)
-  expect(await mirror.countChanges(base, commit, never)).toBe(3)
-  expect(await mirror.diff(base, base, 100, never)).toBe('')
-  const short = await mirror.diff(base, commit, 60, never)
-  expect(short).toMatch(/\n\[cut here: the diff is longer than 60 bytes\]\n$/)
-  expect(short.length).toBeLessThan(140)
+  expect(await mirror.diff(base, base, 100, never)).toEqual({ patch: Buffer.alloc(0), cut: false })
+  const { patch, cut } = await mirror.diff(base, commit, 60, never)
+  expect(cut).toBe(true)
+  expect(Buffer.from(patch).toString()).toBe('diff --git a/new.txt b/new.txt\nnew file mode 100644\n')
 })
 
 test('pushes with a lease, never over commits that were not seen, never to a checked-out branch', async () => {

@@ -1,4 +1,4 @@
-import { checkBranch, checkRefName, mirrorRefs, TuttiError, visibleText } from '@tutti/core'
+import { checkBranch, checkRefName, mirrorRefs, TuttiError } from '@tutti/core'
 import { combineAttempts } from './combine.ts'
 import { importCommit } from './fast-import.ts'
 import { withLockRepair } from './lock-repair.ts'
@@ -102,6 +102,8 @@ export function createMirror(git: GitRunner, path: string, location: Location, k
         '-r',
         '-p',
         '-M',
+        '--binary',
+        '--full-index',
         '--no-ext-diff',
         '--no-textconv',
         '--no-color',
@@ -113,9 +115,8 @@ export function createMirror(git: GitRunner, path: string, location: Location, k
         { gitDir: path, signal, maxBytes, cut: true, config: ['core.quotePath=false'] },
       )
       if (output.exitCode !== 0) throw lacking(from, to, output.stderr)
-      const text = visibleText(output.stdout.toString('utf8').replaceAll('\r\n', '\n'))
-      if (!output.cut) return text
-      return `${text.slice(0, text.lastIndexOf('\n') + 1)}[cut here: the diff is longer than ${maxBytes} bytes]\n`
+      const { stdout, cut } = output
+      return { patch: cut ? stdout.subarray(0, stdout.lastIndexOf('\n') + 1) : stdout, cut }
     },
 
     async commit(request, signal) {

@@ -45,6 +45,13 @@ export interface Combined {
   readonly conflicts: readonly Conflict[]
 }
 
+export interface Diff {
+  /** Bytes of many encodings: contents and names are as they are in the files. */
+  readonly patch: Uint8Array
+  /** The patch is longer than was asked for: these are its first whole lines, which `git apply` must not get. */
+  readonly cut: boolean
+}
+
 export type PushResult =
   | { readonly outcome: 'pushed' | 'already_there' }
   /** `moved`: the branch has commits that we did not see; nothing was overwritten. */
@@ -66,8 +73,8 @@ export interface Mirror {
   treeOf(commit: string, signal: AbortSignal): Promise<string>
   /** Number of paths that differ. */
   countChanges(from: string, to: string, signal: AbortSignal): Promise<number>
-  /** Unified diff with renames, as text for people; cut at `maxBytes` with a last line that says so. */
-  diff(from: string, to: string, maxBytes: number, signal: AbortSignal): Promise<string>
+  /** The exact patch from one commit to the other, binary files included, as `git apply` takes it. */
+  diff(from: string, to: string, maxBytes: number, signal: AbortSignal): Promise<Diff>
   /**
    * Builds the commit with `git fast-import` and moves `ref` to it. The same request gives the same commit; one that changes
    * nothing gives the parent itself.

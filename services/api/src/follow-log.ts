@@ -1,4 +1,4 @@
-import { limits, type LogId } from '@tutti/core'
+import type { LogId } from '@tutti/core'
 import { decodeOffset } from '@tutti/protocol'
 import type { EventLog, LogHead, LogRecord, ReadResult } from '@tutti/store'
 
@@ -64,11 +64,4 @@ export async function startPosition(
   // Asking for nothing makes the log say whether the position lies beyond its end.
   await eventLog.read(log, position, { maxBytes: 1 }, signal)
   return position
-}
-
-/** Pieces of a text for a stream, as UTF-8, each well under the limit of a message. */
-export function* textPieces(text: string): Generator<Uint8Array<ArrayBuffer>> {
-  const bytes = new TextEncoder().encode(text)
-  const size = limits.maxMessageBytes >> 3
-  for (let start = 0; start < bytes.byteLength; start += size) yield bytes.slice(start, start + size)
 }

@@ -6,7 +6,7 @@ import { examples } from '../examples.ts'
 import { pullRequestStateName } from '../output/enum-name.ts'
 import { messageJson } from '../output/message-json.ts'
 import type { Output } from '../output/output.ts'
-import { collectPatch, patchJson, renderPatch } from '../output/patch.ts'
+import { collectPatch, patchJson, renderPatch, wholePatch } from '../output/patch.ts'
 import { safeLine, safeText } from '../output/terminal-text.ts'
 
 interface ShowFlags {
@@ -40,13 +40,13 @@ export function addPrShow(pr: Command, cli: Cli): void {
         const client = await context.connect()
         const { pullRequest } = await client.pullRequests.getPullRequest({ key }, { signal })
         const patch = await collectPatch(client.pullRequests.diffPullRequest({ key }, { signal }))
-        if (flags.raw === true) return output.stdout.write(patch.bytes)
+        if (flags.raw === true) return output.stdout.write(wholePatch(patch))
         if (output.format !== 'text') {
           const object = messageJson(PullRequestSchema, pullRequest!) as object
-          return output.json({ ...object, ...patchJson(patch.bytes) })
+          return output.json({ ...object, ...patchJson(wholePatch(patch)) })
         }
         printHead(output, pullRequest!)
-        for (const line of renderPatch(patch.bytes, output.paint).lines) output.line(line)
+        for (const line of renderPatch(patch, output.paint).lines) output.line(line)
       }),
     )
 }

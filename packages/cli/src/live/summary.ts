@@ -1,7 +1,7 @@
 import { deliveryFailures, reasons, type DeliveryFailure, type Reason } from '@tutti/core'
 import type { Ensemble } from '@tutti/proto'
 import type { Palette } from '../output/output.ts'
-import { renderPatch } from '../output/patch.ts'
+import { renderPatch, type Patch } from '../output/patch.ts'
 import { lastLine, safeLine, safeText } from '../output/terminal-text.ts'
 import { table, truncate } from '../output/table.ts'
 import { formatDuration } from '../values/duration.ts'
@@ -12,7 +12,7 @@ import { countFiles } from './plain-lines.ts'
 export interface SummaryOptions {
   readonly paint: Palette
   /** The pull request's or result's patch, when there is one. */
-  readonly patch?: Uint8Array | undefined
+  readonly patch?: Patch | undefined
   /** Lines of the patch that are shown. */
   readonly patchLines: number
   /** Commands and links, most useful first. */
@@ -36,7 +36,7 @@ export function renderSummary(
     ...resultLines(ensemble, paint),
     ...conflictLines(ensemble, paint),
   ]
-  if (patch !== undefined && patch.length > 0) {
+  if (patch !== undefined && patch.bytes.length > 0) {
     const { lines: shown, left } = renderPatch(patch, paint, patchLines)
     lines.push(...section('Diff', paint), ...shown.map((line) => `  ${line}`))
     if (left > 0) lines.push(paint.dim(`  … ${left} more lines`))

@@ -1,6 +1,8 @@
+import { TuttiError } from '@tutti/core'
 import fc from 'fast-check'
+import pc from 'picocolors'
 import { expect, test } from 'vitest'
-import { patchJson } from './patch.ts'
+import { collectPatch, patchJson, renderPatch, wholePatch } from './patch.ts'
 
 const header = 'diff --git a/name b/name\n--- a/name\n+++ b/name\n@@ -0,0 +1 @@\n+'
 
@@ -23,4 +25,25 @@ test('JSON gives back the very bytes', () => {
       expect(Buffer.from(back)).toEqual(Buffer.from(bytes))
     }),
   )
+})
+
+test('a person sees no binary contents and no control characters, and each other line', () => {
+  const binary =
+    'diff --git a/x b/x\nindex 1..2\nGIT binary patch\nliteral 3\nKcmYzz\n\nliteral 0\nHc$@<O00001\n\n'
+  const text = `${header}\u001b[31mGIT binary patch\r\n`
+  const { lines } = renderPatch({ bytes: Buffer.from(binary + text) }, pc.createColors(false))
+  expect(lines.slice(0, 3)).toEqual(['diff --git a/x b/x', 'index 1..2', 'GIT binary patch'])
+  expect(lines.slice(3, 7)).toEqual(header.split('\n').slice(0, 4))
+  expect(lines.slice(7)).toEqual([String.raw`+\u{1b}[31mGIT binary patch`])
+})
+
+test('the start of a patch is shown with why it ends, and is never taken for the whole', async () => {
+  const error = new TuttiError('resource_exhausted', 'The patch is too long.', { limit: 1 })
+  const pieces = async function* () {
+    yield { baseCommit: 'a', commit: 'b', filesChanged: 1, patch: Buffer.from(header) }
+    throw error
+  }
+  const patch = await collectPatch(pieces())
+  expect(renderPatch(patch, pc.createColors(false)).lines.at(-1)).toBe('[cut here] The patch is too long.')
+  expect(() => wholePatch(patch)).toThrow(error)
 })

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { TuttiError, visibleText } from '@tutti/core'
 import type { Palette } from './output.ts'
 import { safeLine } from './terminal-text.ts'
 
@@ -16,20 +17,35 @@ export interface Patch {
   readonly filesChanged: number
   /** The output of `git diff --binary`; bytes, since files need not be UTF-8. */
   readonly bytes: Uint8Array
+  /** Why `bytes` is only the start of the patch, when it is. */
+  readonly cut?: TuttiError
+}
+
+/** The bytes for a program, which must not take a part for the whole. @throws TuttiError `resource_exhausted` when they were cut. */
+export function wholePatch({ bytes, cut }: Patch): Uint8Array {
+  if (cut) throw cut
+  return bytes
 }
 
 export async function collectPatch(pieces: AsyncIterable<PatchPiece>): Promise<Patch> {
   let first: PatchPiece | undefined
   const parts: Uint8Array[] = []
-  for await (const piece of pieces) {
-    first ??= piece
-    parts.push(piece.patch)
+  let cut: TuttiError | undefined
+  try {
+    for await (const piece of pieces) {
+      first ??= piece
+      parts.push(piece.patch)
+    }
+  } catch (thrown) {
+    if (!first || !(thrown instanceof TuttiError) || thrown.code !== 'resource_exhausted') throw thrown
+    cut = thrown
   }
   return {
     baseCommit: first?.baseCommit ?? '',
     commit: first?.commit ?? '',
     filesChanged: first?.filesChanged ?? 0,
     bytes: Buffer.concat(parts),
+    ...(cut && { cut }),
   }
 }
 
@@ -44,20 +60,31 @@ export const patchJson = (
     ? { patch: Buffer.from(bytes).toString('utf8') }
     : { patch_base64: Buffer.from(bytes).toString('base64') }
 
-/** A patch for a person: coloured by line, what is in the files made safe, at most `maxLines` lines. */
+/** A patch for a person: coloured by line, what is deceptive in the files made visible, binary contents left out, at most `maxLines` lines. */
 export function renderPatch(
-  bytes: Uint8Array,
+  { bytes, cut }: Pick<Patch, 'bytes' | 'cut'>,
   paint: Palette,
   maxLines = Infinity,
 ): { lines: string[]; left: number } {
-  const all = new TextDecoder().decode(bytes).split('\n')
+  const all = withoutBinary(new TextDecoder().decode(bytes).split('\n'))
   if (all.at(-1) === '') all.pop()
+  if (cut) all.push(`[cut here] ${cut.message}`)
   const lines = all.slice(0, maxLines).map((line) => colorLine(line, paint))
   return { lines, left: Math.max(0, all.length - maxLines) }
 }
 
+/** Lines of a hunk never begin in the first column, so nothing in a file is taken for the heading of a binary one. */
+function withoutBinary(lines: readonly string[]): string[] {
+  let inBinary = false
+  return lines.filter((line) => {
+    if (inBinary && !line.startsWith('diff --git ')) return false
+    inBinary = line === 'GIT binary patch'
+    return true
+  })
+}
+
 function colorLine(line: string, paint: Palette): string {
-  const text = safeLine(line.replace(/\r$/, ''))
+  const text = safeLine(visibleText(line.replace(/\r$/, '')))
   if (
     /^(diff --git|index |new file|deleted file|similarity|rename|old mode|new mode|--- |\+\+\+ )/.test(line)
   ) {

@@ -6,7 +6,7 @@ import type { CliContext } from '../context.ts'
 import { ensembleResult } from '../live/ensemble-result.ts'
 import { showEnsemble } from '../live/show-ensemble.ts'
 import { renderSummary } from '../live/summary.ts'
-import { collectPatch } from '../output/patch.ts'
+import { collectPatch, type Patch } from '../output/patch.ts'
 import { repositorySource } from '../spec/repository-source.ts'
 import type { AskedFor } from '../spec/run-flags.ts'
 import { openSession, type ServerSession } from '../stack/open-session.ts'
@@ -139,13 +139,10 @@ async function printResult(
 }
 
 /** The diff is an extra: a summary without it is better than none. */
-async function resultPatch(client: TuttiClient, { pullRequest }: Ensemble): Promise<Uint8Array | undefined> {
+async function resultPatch(client: TuttiClient, { pullRequest }: Ensemble): Promise<Patch | undefined> {
   if (!pullRequest) return undefined
   const key = { number: pullRequest.number, repository: pullRequest.repository, url: pullRequest.url }
-  return collectPatch(client.pullRequests.diffPullRequest({ key })).then(
-    (patch) => patch.bytes,
-    () => undefined,
-  )
+  return collectPatch(client.pullRequests.diffPullRequest({ key })).catch(() => undefined)
 }
 
 function usualNext(ensemble: Ensemble): string[] {
