@@ -213,6 +213,70 @@ describe('capture', () => {
     await destroy()
   })
 
+  const damages: readonly [string, string][] = [
+    ['.git is a file', 'rm -rf .git; echo "gitdir: x" > .git'],
+    ['.git/info is a file', 'rm -rf .git/info; echo y > .git/info'],
+    ['.git is a link to itself', 'rm -rf .git; ln -s .git .git'],
+    ['.git is shut', 'chmod 000 .git'],
+    ['the exclude file is a folder', 'rm -f .git/info/exclude; mkdir -p .git/info/exclude'],
+    ['the place of our own repository is taken', 'rm -rf ~/.tutti; echo x > ~/.tutti; echo > ~/.tutti'],
+    ['the workspace is shut', 'chmod 000 .'],
+  ]
+  test.each(damages)('captures the work although %s', async (_, damage) => {
+    const { server, destroy } = await hydrated()
+    await shell(server, `echo new > new.txt; ${damage}`)
+    expect(named(await capture(server))).toContain('+ new.txt 100644')
+    await destroy()
+  })
+
+  test('captures what is left when the agent has deleted all and shut the workspace', async () => {
+    const { server, destroy } = await hydrated()
+    await shell(server, 'rm -rf -- * .[!.]*; echo left > left; chmod 000 .')
+    const { changes, digest } = await capture(server)
+    expect(changes).toHaveLength(committed(bench).size + 1)
+    const states = committed(bench)
+    applyTo(states, changes)
+    expect([...states.keys()]).toEqual(['left'])
+    expect(digest).toBe(manifestDigest(states.values()))
+    await destroy()
+  })
+
+  test('no fifo in the place of a file that git reads makes a capture wait', async () => {
+    const { server, destroy } = await hydrated()
+    const fifos = '.git/info/exclude .git/HEAD .git/config .git/index sub/.gitignore'
+    await shell(
+      server,
+      `mkdir -p sub; for file in ${fifos}; do rm -f "$file"; mkfifo "$file"; done; echo two > two; echo two > two.log; echo x > sub/x.log`,
+    )
+    const start = performance.now()
+    const recorded = await capture(server)
+    expect(named(recorded)).toEqual(['+ sub/x.log 100644', '+ two 100644'])
+    expect(recorded.skipped).toEqual([
+      { path: '.git/info/exclude', reason: 'special' },
+      { path: 'sub/.gitignore', reason: 'special' },
+    ])
+    await shell(server, 'rm -f .gitignore; mkfifo .gitignore; echo all > all.log')
+    expect(named(await capture(server))).toEqual(['- .gitignore', '+ all.log 100644', '+ two.log 100644'])
+    expect(performance.now() - start).toBeLessThan(5000)
+    await expect(server.readFile('.gitignore', 10, never)).rejects.toMatchObject({ code: 'invalid_argument' })
+    await destroy()
+  })
+
+  test('git that does not answer costs its time limit, the ignore rules and nothing else', async () => {
+    const { server, destroy } = await hydrated()
+    await shell(server, `echo a > a; echo a > a.log`)
+    expect(named(await capture(server))).toEqual(['+ a 100644'])
+    await shell(server, `rm ~/.tutti/ignore/HEAD; mkfifo ~/.tutti/ignore/HEAD; echo b > b`)
+    const recorded = await capture(server)
+    expect(named(recorded)).toContain('+ b 100644')
+    expect(recorded.skipped).toEqual([{ path: '.gitignore', reason: 'unreadable' }])
+    const left = await shell(server, 'for file in /proc/[0-9]*/comm; do cat "$file"; done')
+    expect(left.stdout).not.toContain('git')
+    await shell(server, `printf '*.log\\n*.txt\\n' > .gitignore; echo c > c.txt; echo d > d`)
+    expect(named(await capture(server))).toEqual(['~ .gitignore 100644', '+ d 100644'])
+    await destroy()
+  }, 60_000)
+
   test('skips what cannot be kept, says so once, and takes no unreadable folder for deleted', async () => {
     const { server, destroy } = await hydrated()
     await shell(server, `mkfifo pipe; chmod 000 deep; truncate -s 600M huge; mkdir 'git~1'; echo fine > fine`)

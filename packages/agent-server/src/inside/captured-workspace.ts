@@ -1,5 +1,6 @@
+import { chmodSync, lstatSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { pathProblem } from '@tutti/core'
+import { pathProblem, TuttiError } from '@tutti/core'
 import type { FileSkipReason } from '@tutti/protocol'
 import {
   isRacy,
@@ -50,9 +51,21 @@ export function createCapturedWorkspace({
   const rulesNow = (tree: ScannedTree) => `${ignored.excludeMark()}\n${rulesOf(tree)}`
   const absolute = (key: string) => pathBytes(Buffer.from(root).toString('latin1') + '/' + key)
 
+  const scan = async (prune: (key: string) => boolean, signal: AbortSignal): Promise<ScannedTree> => {
+    openFolder(root)
+    try {
+      return await scanTree(root, { prune, signal })
+    } catch (cause) {
+      const code = (cause as NodeJS.ErrnoException).code
+      if (code === undefined) throw cause
+      const problem = `The agent has made its workspace unreadable (${code}).`
+      throw new TuttiError('failed_precondition', problem, {}, cause)
+    }
+  }
+
   /** Walks, and leaves out what is ignored. A changed rule file makes every earlier answer void. */
   async function look(signal: AbortSignal): Promise<ScannedTree> {
-    const all = ignoredPaths.size === 0 ? await scanTree(root, { prune: isGitlink, signal }) : undefined
+    const all = ignoredPaths.size === 0 ? await scan(isGitlink, signal) : undefined
     if (all && rulesNow(all) === noRules) {
       rules = noRules
       return all
@@ -60,17 +73,19 @@ export function createCapturedWorkspace({
     const tracked = new Set([...known.keys(), ...(await ignored.forced(signal))])
     const holders = ancestors(tracked)
     const prune = (key: string) => isGitlink(key) || (ignoredPaths.has(key) && !holders.has(key))
-    let tree = all ?? (await scanTree(root, { prune, signal }))
+    let tree = all ?? (await scan(prune, signal))
     if (rulesNow(tree) !== rules) {
       if (ignoredPaths.size > 0) {
         ignoredPaths = new Set()
         seenFolders = new Set()
-        tree = await scanTree(root, { prune, signal })
+        tree = await scan(prune, signal)
       }
       rules = rulesNow(tree)
+      ignored.rulesChanged()
       seenFolders = new Set()
     }
-    const newFolders = tree.folders.filter((key) => !seenFolders.has(key))
+    const mayAsk = outsideBlockedFolders(tree)
+    const newFolders = tree.folders.filter((key) => !seenFolders.has(key) && mayAsk(key))
     for (const key of await ignored.of(newFolders, signal)) ignoredPaths.add(key)
     seenFolders = new Set(tree.folders)
 
@@ -81,7 +96,7 @@ export function createCapturedWorkspace({
       if (tracked.has(key)) files.set(key, file)
       else if (!ignoredPaths.has(key) && !inIgnored(key)) unknown.push(key)
     }
-    const newlyIgnored = await ignored.of(unknown, signal)
+    const newlyIgnored = await ignored.of(unknown.filter(mayAsk), signal)
     for (const key of unknown) {
       if (newlyIgnored.has(key)) ignoredPaths.add(key)
       else files.set(key, tree.files.get(key)!)
@@ -95,7 +110,7 @@ export function createCapturedWorkspace({
       ignoredPaths = new Set()
       seenFolders = new Set()
       reported = new Set()
-      const tree = await scanTree(root, { prune: isGitlink, signal })
+      const tree = await scan(isGitlink, signal)
       rules = rulesNow(tree)
       const next = new Map<string, KnownFile>()
       for (const [key, file] of tree.files) {
@@ -112,6 +127,7 @@ export function createCapturedWorkspace({
       const tree = await look(signal)
       const next = new Map(known)
       const skips = new Map<string, FileSkipReason>()
+      for (const [key, reason] of ignored.problems()) skips.set(key, reason)
       for (const key of tree.special) skips.set(key, 'special')
       for (const key of tree.unsafe) skips.set(key, 'unsafe_name')
       for (const key of tree.unreadable) skips.set(key, 'unreadable')
@@ -207,13 +223,38 @@ function belowAny(folders: ReadonlySet<string>): (key: string) => boolean {
   }
 }
 
+/**
+ * Where git can be asked: it opens the `.gitignore` of every folder on the way to a path, and waits for ever when that is a fifo.
+ */
+function outsideBlockedFolders(tree: ScannedTree): (key: string) => boolean {
+  const blocked = new Set(tree.special.filter(isRuleFile).map((key) => dirname(key)))
+  if (blocked.has('.')) return () => false
+  const isBelow = belowAny(blocked)
+  return (key) => !isBelow(key)
+}
+
+/**
+ * The agent may have shut its own workspace. Its owner, who we are too, can open it again, and the mode of a folder is nothing that is
+ * captured. A folder below stays shut: what was captured of it before stays what it is.
+ */
+function openFolder(path: string): void {
+  try {
+    const stats = lstatSync(path)
+    if (stats.isDirectory() && (stats.mode & 0o700) !== 0o700) chmodSync(path, (stats.mode & 0o777) | 0o700)
+  } catch {
+    // The walk says what is wrong.
+  }
+}
+
 /** Nothing can be ignored: git need not be asked. */
 const noRules = '\n'
+
+const isRuleFile = (key: string): boolean => key === '.gitignore' || key.endsWith('/.gitignore')
 
 function rulesOf(tree: ScannedTree): string {
   const rules: string[] = []
   for (const [key, { stat }] of tree.files) {
-    if (key === '.gitignore' || key.endsWith('/.gitignore')) {
+    if (isRuleFile(key)) {
       rules.push(`${key} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`)
     }
   }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { constants } from 'node:fs'
 import { mkdir, open, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative } from 'node:path'
 import { TuttiError } from '@tutti/core'
@@ -6,9 +7,12 @@ import { TuttiError } from '@tutti/core'
 /** Reads a file of the workspace. @throws TuttiError `not_found`, `invalid_argument`. */
 export async function readWorkspaceFile(workdir: string, path: string, maxBytes: number): Promise<Buffer> {
   const target = await inWorkspace(workdir, path)
-  const file = await open(target, 'r').catch((cause: NodeJS.ErrnoException) => {
-    throw notFound(path, cause)
-  })
+  // Without O_NONBLOCK a fifo would hold the opening thread until somebody writes.
+  const file = await open(target, constants.O_RDONLY | constants.O_NONBLOCK).catch(
+    (cause: NodeJS.ErrnoException) => {
+      throw notFound(path, cause)
+    },
+  )
   try {
     if (!(await file.stat()).isFile())
       throw new TuttiError('invalid_argument', `${path} is not a file.`, { path })

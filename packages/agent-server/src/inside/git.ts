@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { TuttiError } from '@tutti/core'
+import { TuttiError, type ErrorCode } from '@tutti/core'
 
 export interface GitRun {
   readonly cwd: string
@@ -7,7 +7,8 @@ export interface GitRun {
   /** Exit codes that are answers, not failures. */
   readonly accept?: readonly number[]
   readonly signal?: AbortSignal
-  readonly timeoutMs?: number
+  /** In milliseconds. Whatever git reads may be made to block by the agent, so nothing waits for it without end. */
+  readonly timeoutMs: number
 }
 
 /** Settings of the agent or the machine must not change what our own git commands do. */
@@ -27,33 +28,70 @@ const settings = [
   'safe.directory=*',
 ]
 
-/** Runs git inside the sandbox, where what a repository makes it execute is the agent's own business. */
+/**
+ * Runs git inside the sandbox, where what a repository makes it execute is the agent's own business.
+ *
+ * @throws TuttiError `failed_precondition` when git refuses, `deadline_exceeded` at the time limit, `cancelled` when aborted,
+ * `unavailable` when it cannot be started or somebody else killed it.
+ */
 export function runGit(args: readonly string[], run: GitRun): Promise<Buffer> {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_'))
   return new Promise((resolve, reject) => {
+    const { signal, timeoutMs } = run
+    if (signal?.aborted) return reject(cancelled(args))
     const child = spawn('git', [...settings.flatMap((setting) => ['-c', setting]), ...args], {
       cwd: run.cwd,
       env: { ...Object.fromEntries(inherited), ...environment },
+      // A group of its own, so that what git has started goes with it.
+      detached: true,
       stdio: ['pipe', 'pipe', 'pipe'],
-      ...(run.signal ? { signal: run.signal } : {}),
-      timeout: run.timeoutMs ?? 0,
-      killSignal: 'SIGKILL',
     })
     const output: Buffer[] = []
     let problem = ''
+    const settle = () => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+    }
+    /** The answer does not wait for the end: whoever left the group may still hold the output open. */
+    const giveUp = (error: TuttiError) => {
+      settle()
+      killGroup(child.pid)
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy()
+      reject(error)
+    }
+    const onAbort = () => giveUp(cancelled(args))
+    signal?.addEventListener('abort', onAbort, { once: true })
+    const timer = setTimeout(
+      () => giveUp(gitError('deadline_exceeded', args, `no answer within ${timeoutMs} ms`)),
+      timeoutMs,
+    )
     child.stdout.on('data', (chunk: Buffer) => output.push(chunk))
     child.stderr.on('data', (chunk: Buffer) => (problem = (problem + chunk).slice(-2000)))
     child.stdin.on('error', () => {})
     child.stdin.end(run.input ?? '')
-    child.once('error', (cause) => reject(gitError(args, cause.message, cause)))
-    child.once('close', (code) => {
+    child.once('error', (cause) => {
+      settle()
+      reject(gitError('unavailable', args, cause.message, cause))
+    })
+    child.once('close', (code, killedBy) => {
+      settle()
       if (code !== null && (run.accept ?? [0]).includes(code)) resolve(Buffer.concat(output))
-      else reject(gitError(args, problem.trim() || `exit ${code}`))
+      else if (code === null) reject(gitError('unavailable', args, `ended by ${killedBy}`))
+      else reject(gitError('failed_precondition', args, problem.trim() || `exit ${code}`))
     })
   })
 }
 
-function gitError(args: readonly string[], problem: string, cause?: unknown): TuttiError {
-  if ((cause as Error | undefined)?.name === 'AbortError') return TuttiError.from(cause)
-  return new TuttiError('failed_precondition', `git ${args[0]} failed in the sandbox: ${problem}`, {}, cause)
+function killGroup(pid: number | undefined): void {
+  if (pid === undefined) return
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // It has just ended.
+  }
 }
+
+const cancelled = (args: readonly string[]) => new TuttiError('cancelled', `git ${args[0]} was cancelled.`)
+
+const gitError = (code: ErrorCode, args: readonly string[], problem: string, cause?: unknown) =>
+  new TuttiError(code, `git ${args[0]} failed in the sandbox: ${problem}`, {}, cause)

@@ -13,6 +13,9 @@ export interface HydrateParams {
   readonly branch: string
 }
 
+/** A checkout of a very large repository on a slow disk, in milliseconds; the time to get ready is over before as a rule. */
+const gitLimitMs = 15 * 60_000
+
 /** Turns off everything that would make a checked-out file differ from its blob. `!` where git accepts no false. */
 const rawAttributes = '* -text !eol -ident -filter !working-tree-encoding -crlf\n'
 
@@ -41,7 +44,7 @@ export async function hydrateWorkspace(
       field: 'commit',
     })
   }
-  const git = (args: readonly string[]) => runGit(args, { cwd: workdir, signal })
+  const git = (args: readonly string[]) => runGit(args, { cwd: workdir, signal, timeoutMs: gitLimitMs })
   // A second try in the same sandbox must not find the first one's files.
   for (const name of readdirSync(workdir, { encoding: 'buffer' })) {
     rmSync(Buffer.concat([Buffer.from(`${workdir}/`), name]), { recursive: true, force: true })

@@ -1,6 +1,8 @@
-import { lstatSync } from 'node:fs'
+import { lstatSync, statSync, type BigIntStats } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { TuttiError } from '@tutti/core'
+import type { FileSkipReason } from '@tutti/protocol'
 import { pathBytes, pathKey, sameStat, statTuple, type StatTuple } from '@tutti/workspace'
 import { runGit } from './git.ts'
 
@@ -9,18 +11,28 @@ import { runGit } from './git.ts'
  * reconfigure or remove its `.git`, and capture must go on.
  */
 export interface IgnoredPaths {
-  /** Of these path keys, those that are ignored. */
+  /** Of these path keys, those that are ignored; none when the rules cannot be had, which {@link problems} says. */
   of(keys: readonly string[], signal: AbortSignal): Promise<Set<string>>
   /** Ignored paths that the agent has put into its index all the same. Asked again only when its index changed. */
   forced(signal: AbortSignal): Promise<ReadonlySet<string>>
-  /** Another text whenever `.git/info/exclude` has changed. */
+  /** Another text whenever `.git/info/exclude` has changed; empty when there is no such file. */
   excludeMark(): string
+  /** The rules are not those of before: git is asked again even when it could not be asked then. */
+  rulesChanged(): void
+  /** By path key: files with rules that nobody can read. */
+  problems(): ReadonlyMap<string, FileSkipReason>
 }
+
+/** In milliseconds: many times what git takes. */
+const askLimitMs = (paths: number) => 5000 + paths / 10
+const listLimitMs = 5000
 
 export function createIgnoredPaths(workdir: string, home: string): IgnoredPaths {
   const folder = join(home, '.tutti', 'ignore')
-  const exclude = join(workdir, '.git', 'info', 'exclude')
+  const excludeKey = '.git/info/exclude'
+  const exclude = join(workdir, excludeKey)
   let ready = false
+  let gaveUp = false
   let index: StatTuple | undefined
   let forced: ReadonlySet<string> = new Set()
 
@@ -29,7 +41,7 @@ export function createIgnoredPaths(workdir: string, home: string): IgnoredPaths 
     await rm(folder, { recursive: true, force: true })
     // The least that git takes for a repository.
     for (const name of ['objects', 'refs']) await mkdir(join(folder, name), { recursive: true })
-    await writeFile(join(folder, 'HEAD'), 'ref: refs/heads/none\n')
+    await writeFile(join(folder, 'HEAD'), 'ref: refs/heads/none\n', { flag: 'wx' })
     ready = true
   }
 
@@ -38,48 +50,67 @@ export function createIgnoredPaths(workdir: string, home: string): IgnoredPaths 
       [
         `--git-dir=${folder}`,
         `--work-tree=${workdir}`,
-        '-c',
-        `core.excludesFile=${exclude}`,
+        // Opening anything but a file could block for ever.
+        ...(fileAt(exclude) ? ['-c', `core.excludesFile=${exclude}`] : []),
         'check-ignore',
         '-z',
         '--stdin',
         '--no-index',
       ],
-      { cwd: workdir, input: joinKeys(keys), accept: [0, 1], signal },
+      { cwd: workdir, input: joinKeys(keys), accept: [0, 1], signal, timeoutMs: askLimitMs(keys.length) },
     )
 
   return {
     excludeMark() {
-      const stat = statOf(exclude)
+      const stat = fileAt(exclude)
       return stat ? `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}` : ''
     },
+    rulesChanged() {
+      gaveUp = false
+    },
+    problems() {
+      const found = new Map<string, FileSkipReason>()
+      if (isSpecial(exclude)) found.set(excludeKey, 'special')
+      if (gaveUp) found.set('.gitignore', 'unreadable')
+      return found
+    },
     async of(keys, signal) {
-      if (keys.length === 0) return new Set()
-      await prepare()
-      try {
-        return splitKeys(await ask(keys, signal))
-      } catch (error) {
-        signal.throwIfAborted()
-        // The agent may have removed our repository, or swapped a folder for a link under our eyes: once more from the start.
-        ready = false
-        await prepare()
-        return splitKeys(await ask(keys, signal).catch(() => Promise.reject(error)))
+      if (keys.length === 0 || gaveUp) return new Set()
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          await prepare()
+          return splitKeys(await ask(keys, signal))
+        } catch (error) {
+          signal.throwIfAborted()
+          // The agent may have removed our repository, or swapped a folder for a link under our eyes: once more from the start.
+          ready = false
+          if (isTimeout(error) || (attempt > 1 && isBlocked(error))) {
+            // Too much is captured rather than nothing at all.
+            gaveUp = true
+            return new Set()
+          }
+          if (attempt > 1) throw error
+        }
       }
     },
     async forced(signal) {
-      const now = statOf(join(workdir, '.git', 'index'))
+      const own = (name: string) => join(workdir, '.git', name)
+      const now = fileAt(own('index'))
       if (now && index && sameStat(now, index)) return forced
       index = now
-      forced = now
-        ? await runGit(['ls-files', '-z', '-i', '-c', '--exclude-standard'], {
-            cwd: workdir,
-            signal,
-            timeoutMs: 5000,
-          })
-            .then(splitKeys)
-            // A broken repository of the agent's: then nothing is in its index.
-            .catch(() => new Set<string>())
-        : new Set()
+      // What is no file makes git wait or fail.
+      const readable = ['HEAD', 'config'].every((name) => fileAt(own(name))) && !isSpecial(exclude)
+      forced =
+        now && readable
+          ? await runGit(['ls-files', '-z', '-i', '-c', '--exclude-standard'], {
+              cwd: workdir,
+              signal,
+              timeoutMs: listLimitMs,
+            })
+              .then(splitKeys)
+              // A broken repository of the agent's: then nothing is in its index.
+              .catch(() => new Set<string>())
+          : new Set()
       return forced
     },
   }
@@ -96,7 +127,28 @@ const splitKeys = (output: Buffer): Set<string> =>
       .map((key) => (key.startsWith('./') ? key.slice(2) : key)),
   )
 
-function statOf(path: string): StatTuple | undefined {
-  const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false })
-  return stats && statTuple(stats)
+/** What a path leads to, when that is a file. A path that cannot be looked at leads to none, whatever the agent has made of it. */
+function fileAt(path: string): StatTuple | undefined {
+  const stats = look(path, statSync)
+  return stats?.isFile() ? statTuple(stats) : undefined
 }
+
+const isThere = (path: string): boolean => look(path, lstatSync) !== undefined
+const isSpecial = (path: string): boolean => isThere(path) && !fileAt(path)
+
+function look(path: string, by: typeof statSync | typeof lstatSync): BigIntStats | undefined {
+  try {
+    return by(path, { bigint: true, throwIfNoEntry: false })
+  } catch {
+    return undefined
+  }
+}
+
+const isTimeout = (error: unknown): boolean =>
+  error instanceof TuttiError && error.code === 'deadline_exceeded'
+
+const passing = ['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE', 'ENOMEM']
+
+/** The place for our repository cannot be used, and that will not pass by itself. */
+const isBlocked = (error: unknown): boolean =>
+  !(error instanceof TuttiError) && !passing.includes((error as NodeJS.ErrnoException).code ?? '')

@@ -50,7 +50,9 @@ async function copyAside(path: Buffer, readAtNs: bigint): Promise<ReadContent> {
   const remove = () => rm(copy, { force: true })
   const source = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
-    const before = statTuple(await source.stat({ bigint: true }))
+    const opened = await source.stat({ bigint: true })
+    if (!opened.isFile()) throw Object.assign(new Error('not a regular file'), { code: 'EINVAL' })
+    const before = statTuple(opened)
     const target = await open(copy, 'wx', 0o600)
     const { size, hash } = await copyHashed(source, target).finally(() => target.close())
     const stats = await source.stat({ bigint: true })
