@@ -149,4 +149,36 @@ describe.skipIf(!temporalPath)('SBX-06 nothing remains after the end', { timeout
     await expect.poll(handles, { timeout: 30_000 }).toBeLessThanOrEqual(before.handles)
     expect(existsSync(join(stack.dataDir, 'sandboxes'))).toBe(true)
   })
+
+  /** How an agent can keep its sandbox from answering, after it has made `kept.txt`. */
+  const silent: readonly (readonly [string, string])[] = [
+    [
+      'puts fifos into its .git',
+      `rm -f .git/info/exclude; mkfifo .git/info/exclude; rm -f .git/HEAD; mkfifo .git/HEAD; echo 2 > two; echo 'x/' > .gitignore; sleep 912`,
+    ],
+    ['stops the agent server', 'kill -STOP $PPID; sleep 912'],
+  ]
+  test.each(silent)(
+    'SBX-06 a stop ends the turn of an agent that %s, and keeps its work',
+    async (_, line) => {
+      const agent = await start('run: echo kept > kept.txt', `run: ${line}`)
+      await agent.waitFor((event) => event.type === 'file_change' && event.path === 'kept.txt')
+      await expect.poll(() => stack.sandboxProcesses().join('\n'), { timeout: 10_000 }).toContain('sleep 912')
+      const from = Date.now()
+      await client.agents.stopAgent({ bcId: agent.bcId })
+      const end = await agent.waitFor((event) => event.type === 'turn_ended')
+      // Other tests share the cores: twice the limit.
+      expect(Date.now() - from).toBeLessThan(10_000)
+      expect(end).toMatchObject({ reason: 'stopped_by_user' })
+      expect(stack.sandboxProcesses().join('\n')).not.toContain('sleep 912')
+      const { branch } = await client.agents.deliverAgent({ bcId: agent.bcId })
+      expect(repository.git('show', `${branch}:kept.txt`)).toBe('kept\n')
+
+      await agent.followUp('run: test "$(cat kept.txt)" = kept')
+      expect((await agent.rest()).state?.reason).toBe('completed')
+      await client.composers.archiveBackgroundComposer({ bcId: agent.bcId })
+      await expect.poll(agent.state, { timeout: 5000 }).toBe('ARCHIVED')
+      await nothingLeft(stack)
+    },
+  )
 })

@@ -1,10 +1,11 @@
 import { mirrorRefs } from '@tutti/core'
+import { captureLast } from './capture-last.ts'
 import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail, sandboxLost } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { saveSession } from './save-session.ts'
-import type { HostSession, Sessions } from './sessions.ts'
+import type { Sessions } from './sessions.ts'
 
 /** Takes every change of the workspace into a commit of the mirror, built by the host from the captured files (design §8). */
 export function createCheckpointTurn(deps: ActivityDeps, sessions: Sessions): Activities['checkpointTurn'] {
@@ -15,7 +16,7 @@ export function createCheckpointTurn(deps: ActivityDeps, sessions: Sessions): Ac
         const { bcId, incarnation, log, mirror, tracker, controller } = session
         const { signal } = controller
         phase('capture')
-        const manifestDigest = await captureLast(deps, session)
+        const { manifestDigest, cut } = await captureLast(deps, session, input.turnId)
         await saveSession(deps, session)
         phase('commit')
         const { commit, tree } = await deps.crashPoint('turn.checkpoint', () =>
@@ -46,18 +47,8 @@ export function createCheckpointTurn(deps: ActivityDeps, sessions: Sessions): Ac
         tracker.checkpointed()
         session.parent = commit
         await deps.catalog.agents.project(bcId, { logSequence, commit, filesChanged }, signal)
+        if (cut) throw sandboxLost('A stop did not wait for the last capture.', true)
         return { commit, filesChanged }
       }),
     )
-}
-
-/** A last capture; of a sandbox that ended by itself, what was captured before is all that there is. */
-async function captureLast({ log }: ActivityDeps, session: HostSession): Promise<string> {
-  try {
-    return (await session.server.capture(session.tracker.sink, session.controller.signal)).manifestDigest
-  } catch (error) {
-    if (session.sandbox.limitHit()) return ''
-    log.warn({ err: error, bc_id: session.bcId }, 'the last capture failed')
-    throw sandboxLost('The sandbox ended before its last files could be read.')
-  }
 }

@@ -62,6 +62,12 @@ export interface ActivityDeps {
   readonly maxSandboxes: number
   /** Milliseconds between captures while an agent works. */
   readonly captureIntervalMs: number
+  /** Milliseconds that the last capture of a turn may take. */
+  readonly captureTimeoutMs: number
+  /** From SIGTERM to SIGKILL inside, in milliseconds. */
+  readonly stopGraceMs: number
+  /** Milliseconds that a sandbox has at a stop, beyond the grace, before it is killed. */
+  readonly stopAnswerMs: number
   /** Milliseconds after which a state is saved within a turn (design §4). */
   readonly stateIntervalMs: number
   /** The worker's own environment: where named variables of agents are resolved. */

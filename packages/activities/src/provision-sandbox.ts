@@ -80,6 +80,9 @@ export function createProvisionSandbox(
           parent: commit,
           exported: recovered.exported,
           summary: '',
+          turnFrom: 0,
+          stopped: false,
+          killed: false,
         })
         await log.write({ type: 'sandbox', incarnation, state: 'ready', commit })
         const logSequence = await log.flush()

@@ -13,6 +13,7 @@ import { saveSession } from './save-session.ts'
 import { saveStatesDuringTurn } from './save-states-during-turn.ts'
 import { createTurnControl, type TurnControl, type TurnStop } from './turn-control.ts'
 import { createTurnEvents, type TurnEvents } from './turn-events.ts'
+import { killSilent, orKillSilent } from './kill-silent.ts'
 import type { HostSession, Sessions } from './sessions.ts'
 
 /**
@@ -28,6 +29,8 @@ export function createRunTurn(
     orFail(() =>
       withHeartbeat(input.heartbeatMs, async (cancelled, phase, cancelCause) => {
         const session = sessions.get(input)
+        if (session.killed) throw sandboxLost('The sandbox did not survive the last stop.', true)
+        session.stopped = false
         const control = createTurnControl({
           timeoutMs: input.timeoutMs,
           stallMs: session.config.stallTimeoutMs,
@@ -83,12 +86,14 @@ async function work(
   const events = createTurnEvents(log, blobs, session.controller.signal)
   const question = createOpenQuestion(deps, session, control, input.turn.turnId)
   server.onToolEnded(async (signal) => {
-    await server.capture(tracker.sink, signal)
+    await server.capture(tracker.sink, signal).catch(failedCapture)
     await log.flush()
   })
+  const unwinding = killWhenStuck(deps, session, control)
   try {
     const agent = await openAgent(deps, session)
     const { last } = await eventLog.head(bcId, control.signal)
+    session.turnFrom = last
     void tailCommands(
       eventLog,
       bcId,
@@ -113,9 +118,15 @@ async function work(
     try {
       for (;;) {
         const step = await turn.next()
-        if (control.ended()) return await ended(control.ended()!, session, events)
+        if (control.ended()) {
+          await unwinding.done()
+          return await ended(deps, control.ended()!, session, events)
+        }
         if (step.done) {
           session.summary = step.value.summary ?? ''
+          await capturing.stop()
+          // A stop that came meanwhile did not wait for the capture.
+          if (session.killed && control.ended()) return await ended(deps, control.ended()!, session, events)
           if (step.value.outcome === 'completed') return { reason: 'completed', failed: false }
           return await failed(session, events, 'agent_error', step.value.detail ?? 'The agent failed.')
         }
@@ -127,17 +138,19 @@ async function work(
       }
     } finally {
       await capturing.stop()
+      await unwinding.done()
       await saving.stop()
     }
   } catch (thrown) {
     const stop = control.ended()
-    if (stop) return await ended(stop, session, events)
+    if (stop) return await ended(deps, stop, session, events)
     const error = TuttiError.from(thrown)
     if (error.code === 'aborted') throw sandboxLost('Another incarnation writes this log now.')
     if (error.code === 'internal') throw thrown
     const reason: Reason = error.detail['reason'] === 'rate_limited' ? 'rate_limited' : 'agent_error'
     return await failed(session, events, reason, error.message)
   } finally {
+    await unwinding.done()
     question.close()
     await events.close()
     await log.flush().catch(() => 0)
@@ -177,19 +190,18 @@ function onCommand(
 }
 
 /** Captures while the agent works, so that a lost sandbox takes at most one interval of work with it. */
-function captureByTimer(
-  { captureIntervalMs, log }: ActivityDeps,
-  session: HostSession,
-  control: TurnControl,
-) {
+function captureByTimer(deps: ActivityDeps, session: HostSession, control: TurnControl) {
+  const { captureIntervalMs, captureTimeoutMs, stopAnswerMs, log } = deps
   let running: Promise<unknown> | undefined
   const timer = setInterval(() => {
     if (running || control.ended()) return
     running = session.server
-      .capture(session.tracker.sink, session.controller.signal)
-      .catch((error: unknown) =>
-        log.warn({ err: error, bc_id: session.bcId }, 'a capture during the turn failed'),
-      )
+      // At the end of a turn there is one more; at a stop there is no time for two.
+      .capture(session.tracker.sink, AbortSignal.any([session.controller.signal, control.signal]))
+      .catch((error: unknown) => {
+        if (!control.ended())
+          log.warn({ err: error, bc_id: session.bcId }, 'a capture during the turn failed')
+      })
       .finally(() => {
         running = undefined
       })
@@ -197,27 +209,74 @@ function captureByTimer(
   return {
     async stop() {
       clearInterval(timer)
-      await running
+      const limitMs = control.ended() ? stopAnswerMs : captureTimeoutMs
+      if (running) await orKillSilent(deps, session, { limitMs, waitedFor: 'a capture' }, async () => running)
     },
   }
 }
 
-async function ended(stop: TurnStop, session: HostSession, events: TurnEvents): Promise<TurnResult> {
+async function ended(
+  deps: ActivityDeps,
+  stop: TurnStop,
+  session: HostSession,
+  events: TurnEvents,
+): Promise<TurnResult> {
+  const { stopGraceMs, stopAnswerMs } = deps
+  const { server, tracker, controller } = session
+  session.stopped = true
   if (stop.kind === 'lost') {
     const limit = session.sandbox.limitHit()
     if (limit) return { reason: 'resource_limit', failed: true, detail: limitDetail(limit) }
     throw sandboxLost(stop.detail)
   }
-  await session.server.killProcesses(session.controller.signal).catch(() => undefined)
+  const ending = { limitMs: stopGraceMs + stopAnswerMs, waitedFor: 'the end of all processes' }
+  await orKillSilent(deps, session, ending, () => server.killProcesses(controller.signal)).catch(
+    () => undefined,
+  )
   await events.closeCalls(
     stop.kind === 'handover' ? 'interrupted' : stop.kind === 'limit' ? 'error' : 'cancelled',
   )
   if (stop.kind === 'handover') {
-    await session.server.capture(session.tracker.sink, session.controller.signal).catch(() => undefined)
+    const last = { limitMs: stopAnswerMs, waitedFor: 'the capture before a handover' }
+    await orKillSilent(deps, session, last, () => server.capture(tracker.sink, controller.signal)).catch(
+      () => undefined,
+    )
     await session.log.flush()
     throw sandboxLost(stop.detail, true)
   }
   return { reason: stop.reason, failed: stop.kind === 'limit', ...(stop.detail && { detail: stop.detail }) }
+}
+
+/** A capture fails by what the agent has done to its sandbox: that is no failure of ours, and another sandbox may do better. */
+function failedCapture(thrown: unknown): never {
+  const error = TuttiError.from(thrown)
+  if (error.code === 'internal') throw sandboxLost(`The workspace could not be captured. ${error.message}`)
+  throw error
+}
+
+/**
+ * A turn that was ended has the grace and a moment to let go of its sandbox: an agent server that is stopped, or busy for ever, must
+ * not keep the turn. `done` says that it has let go.
+ */
+function killWhenStuck(deps: ActivityDeps, session: HostSession, control: TurnControl) {
+  let timer: NodeJS.Timeout | undefined
+  let killing: Promise<void> | undefined
+  const onEnd = () => {
+    if (control.ended()?.kind === 'lost') return
+    timer = setTimeout(
+      () => (killing = killSilent(deps, session, 'the end of the turn')),
+      deps.stopGraceMs + deps.stopAnswerMs,
+    )
+  }
+  if (control.signal.aborted) onEnd()
+  control.signal.addEventListener('abort', onEnd, { once: true })
+  return {
+    async done() {
+      control.signal.removeEventListener('abort', onEnd)
+      clearTimeout(timer)
+      await killing
+    },
+  }
 }
 
 async function failed(

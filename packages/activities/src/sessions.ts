@@ -29,6 +29,12 @@ export interface HostSession {
   exported: BlobId | undefined
   /** What the agent said last; kept for its attempt. */
   summary: string
+  /** Log position at which the current turn began: its commands come after it. */
+  turnFrom: number
+  /** The current turn was ended from outside: its sandbox has little time left to answer. */
+  stopped: boolean
+  /** The sandbox did not answer and was killed; the next turn needs another one. */
+  killed: boolean
 }
 
 /** The sandbox lives on this host. In memory only: a local sandbox dies with its worker, and recovery is the way back. */

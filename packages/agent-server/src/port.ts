@@ -41,4 +41,6 @@ export interface AgentServer extends AgentHost {
   /** Resolves with a reason when the link breaks or the server dies; never rejects. */
   readonly lost: Promise<string>
   close(): Promise<void>
+  /** For a server that does not answer: kills it, and with it an isolated sandbox. Every open call fails then. */
+  kill(): Promise<void>
 }

@@ -91,6 +91,12 @@ export const settings = {
     'TUTTI_CAPTURE_INTERVAL',
     'bounds the work that a lost sandbox can take with it',
   ),
+  'turn.capture_timeout': setting(
+    'ms',
+    15 * minute,
+    'TUTTI_CAPTURE_TIMEOUT',
+    'the last capture of half a million new files on a slow disk; a stop waits for `stop.answer` only',
+  ),
   'agent.inactivity': setting('ms', 10 * minute, 'TUTTI_INACTIVITY', 'releases compute only (seed 003)'),
   'agent.retention': setting(
     'ms',
@@ -130,6 +136,12 @@ export const settings = {
     "the last resort behind the children's own limits",
   ),
   'stop.grace': setting('ms', 1500, 'TUTTI_STOP_GRACE', 'SIGTERM to SIGKILL; a stop must end within 5 s'),
+  'stop.answer': setting(
+    'ms',
+    2 * second,
+    'TUTTI_STOP_ANSWER',
+    'what a sandbox has beyond the grace before it is killed; a stop must end within 5 s',
+  ),
   'stream.heartbeat': setting(
     'ms',
     10 * second,

@@ -118,6 +118,8 @@ test('each setting has a reason, a unit that fits and an environment variable of
   expect(new Set(all.map(([, setting]) => setting.env)).size).toBe(all.length)
   // A stop must end within 5 s: grace, then the kill, and one heartbeat throttle of 3 s before it.
   expect(settings['stop.grace'].default).toBeLessThan(2000)
+  // What is silent is killed within them, be it silent from the start or after a grace of its own.
+  expect(2 * settings['stop.grace'].default + settings['stop.answer'].default).toBeLessThanOrEqual(5000)
   expect(settings['agent.inactivity'].default).toBe(10 * 60_000)
   expect(settings['agent.retention'].default).toBe(30 * 24 * 3_600_000)
   expect(limits).toMatchObject({ maxChildren: 50, maxRestarts: 3, maxBoots: 3, maxPromptBytes: 1048576 })

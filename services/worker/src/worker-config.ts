@@ -2,7 +2,9 @@
 export interface WorkerConfig {
   readonly 'sandboxes.max': number
   readonly 'turn.capture_interval': number
+  readonly 'turn.capture_timeout': number
   readonly 'turn.state_interval': number
   readonly 'stop.grace': number
+  readonly 'stop.answer': number
   readonly 'turn.heartbeat_timeout': number
 }

@@ -152,6 +152,8 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
       await caller.call('killProcesses', {}, signal).result
     },
 
+    kill: () => exec.kill('SIGKILL'),
+
     async close() {
       await exec.closeStdin()
       const timer = setTimeout(() => void exec.kill('SIGKILL'), settings.stopGraceMs * 2)

@@ -1,0 +1,68 @@
+import type { ActivityDeps } from './deps.ts'
+import { sandboxLost } from './fail.ts'
+import { killSilent } from './kill-silent.ts'
+import type { HostSession } from './sessions.ts'
+import { tailCommands } from './command-tail.ts'
+
+export interface LastCapture {
+  /** Empty when not all of the workspace could be captured. */
+  readonly manifestDigest: string
+  /** A stop came meanwhile and won: there is what was captured until then, and no sandbox any more. */
+  readonly cut: boolean
+}
+
+/**
+ * The last capture of a turn. It has `captureTimeoutMs`, and `stopAnswerMs` once the turn is stopped or the worker drains, also when
+ * that happens meanwhile; then the sandbox is killed. Of a sandbox that ended by itself or was killed at a stop, what was captured before is all
+ * that there is.
+ *
+ * @throws ApplicationFailure `sandbox_lost` when the sandbox is gone for another reason.
+ */
+export async function captureLast(
+  deps: ActivityDeps,
+  session: HostSession,
+  turnId: string,
+): Promise<LastCapture> {
+  const { captureTimeoutMs, stopAnswerMs, draining, eventLog, log } = deps
+  const { bcId, server, tracker, controller, sandbox } = session
+  if (session.killed && session.stopped) return { manifestDigest: '', cut: false }
+  let cut = false
+  let killing: Promise<void> | undefined
+  const kill = () => {
+    killing = killSilent(deps, session, 'the last capture')
+  }
+  let timer = setTimeout(kill, session.stopped ? stopAnswerMs : captureTimeoutMs)
+  const hurry = () => {
+    if (cut || session.stopped) return
+    cut = true
+    clearTimeout(timer)
+    timer = setTimeout(kill, stopAnswerMs)
+  }
+  if (draining.aborted) hurry()
+  draining.addEventListener('abort', hurry, { once: true })
+  const done = new AbortController()
+  // Most captures are over before anybody need listen for a stop.
+  const listening = setTimeout(() => {
+    const onCommand: Parameters<typeof tailCommands>[3] = (command) => {
+      if (command.type === 'cancel' && (!command.turnId || command.turnId === turnId)) hurry()
+    }
+    void tailCommands(eventLog, bcId, session.turnFrom, onCommand, done.signal).catch((error: unknown) =>
+      log.warn({ err: error, bc_id: bcId }, 'reading commands failed'),
+    )
+  }, stopAnswerMs)
+  try {
+    const { manifestDigest } = await server.capture(tracker.sink, controller.signal)
+    return { manifestDigest, cut: false }
+  } catch (error) {
+    if (session.killed && (cut || session.stopped)) return { manifestDigest: '', cut }
+    if (sandbox.limitHit()) return { manifestDigest: '', cut: false }
+    log.warn({ err: error, bc_id: bcId }, 'the last capture failed')
+    throw sandboxLost('The sandbox ended before its last files could be read.')
+  } finally {
+    clearTimeout(timer)
+    clearTimeout(listening)
+    done.abort()
+    draining.removeEventListener('abort', hurry)
+    await killing
+  }
+}
