@@ -1,4 +1,11 @@
-import { isCandidate, type AgentId, type Attempt, type BlobId, type EnsembleConfig } from '@tutti/core'
+import {
+  isCandidate,
+  type AgentId,
+  type Attempt,
+  type BlobId,
+  type EnsembleConfig,
+  type Reason,
+} from '@tutti/core'
 import type { MergeReport } from '@tutti/protocol'
 import type { EnsembleRow } from '@tutti/store'
 import { creditedAttempts, mergeReport } from '@tutti/synthesis'
@@ -25,7 +32,12 @@ export async function readOutcome(
   deps: ActivityDeps,
   configs: ConfigBlobs,
   scope: EnsembleScope,
-  combined: { readonly included?: readonly AgentId[]; readonly reportBlobId?: BlobId },
+  combined: {
+    readonly included?: readonly AgentId[]
+    readonly reportBlobId?: BlobId
+    /** How the ensemble ended, when it has. */
+    readonly reason?: Reason | undefined
+  },
   signal: AbortSignal,
 ): Promise<EnsembleOutcome> {
   const { ensembleId, owner } = scope
@@ -46,6 +58,6 @@ export async function readOutcome(
     row,
     attempts,
     included: creditedAttempts(included, equalGroups),
-    report: mergeReport({ attempts, equalGroups, plan, conflicts, included }),
+    report: mergeReport({ attempts, equalGroups, plan, conflicts, included, reason: combined.reason }),
   }
 }

@@ -15,7 +15,7 @@ export async function makeEnsembleResult(
   signal: AbortSignal,
 ): Promise<EnsembleResult> {
   const { ensembleId, owner } = input
-  const outcome = await readOutcome(deps, configs, input, input.result ?? {}, signal)
+  const outcome = await readOutcome(deps, configs, input, { ...input.result, reason: input.reason }, signal)
   const agents = new Map(
     (
       await deps.catalog.agents.list(

@@ -1,4 +1,4 @@
-import { isCandidate, reasons, type AgentId, type Attempt } from '@tutti/core'
+import { isCandidate, reasons, type AgentId, type Attempt, type Reason } from '@tutti/core'
 import type { ConflictReport, FailureReport, MergeReport } from '@tutti/protocol'
 import type { EqualGroup, SynthesisPlan } from './port.ts'
 
@@ -12,6 +12,8 @@ export interface MergeReportRequest {
   })[]
   /** What was combined; equal attempts of these count as in it. Empty when there is no result. */
   readonly included: readonly AgentId[]
+  /** How the ensemble ended; absent while it goes on. */
+  readonly reason?: Reason | undefined
 }
 
 const droppedByCheck = 'Left out: the check fails with it.'
@@ -21,12 +23,12 @@ export function mergeReport(request: MergeReportRequest): MergeReport {
   const { attempts, plan, conflicts } = request
   const groups = request.equalGroups.filter((group) => group.length > 1)
   const credited = creditedAttempts(request.included, groups)
+  const verdicts = verdictsOf(request, groups)
   const dropped = attempts.filter(
-    (attempt) =>
-      isCandidate(attempt) && plan.additions.includes(attempt.bcId) && !credited.includes(attempt.bcId),
+    ({ bcId }) =>
+      plan.additions.includes(bcId) && !credited.includes(bcId) && verdicts.get(bcId) === droppedByCheck,
   )
-  const why = new Map(plan.leftOut.map((entry) => [entry.bcId, entry.why]))
-  for (const { bcId } of dropped) why.set(bcId, droppedByCheck)
+  const why = new Map([...plan.leftOut.map((entry) => [entry.bcId, entry.why] as const), ...verdicts])
   return {
     conflicts: conflicts.map(({ versions, ...place }) => ({
       ...place,
@@ -41,6 +43,48 @@ export function mergeReport(request: MergeReportRequest): MergeReport {
       .filter(({ bcId }) => !credited.includes(bcId))
       .map(({ bcId }) => ({ bc_id: bcId, why: why.get(bcId) ?? 'Another attempt was chosen.' })),
   }
+}
+
+/**
+ * Why each candidate that is not in the result is not, in one sentence: by the order in which `synthesize` follows the plan. An
+ * attempt with an equal tree shares the verdict of the one that was tried.
+ */
+function verdictsOf(
+  { plan, included, reason }: MergeReportRequest,
+  groups: readonly EqualGroup[],
+): ReadonlyMap<AgentId, string> {
+  const verdicts = new Map<AgentId, string>()
+  const set = (ids: readonly AgentId[], why: string) => {
+    for (const id of ids) {
+      const group = groups.find((members) => members.includes(id)) ?? [id]
+      for (const member of group) verdicts.set(member, why)
+    }
+  }
+  const { alternatives, additions } = plan
+  if (included.length > 0) {
+    const chosen = alternatives.findIndex((ids) => ids.every((id) => included.includes(id)))
+    alternatives.forEach((ids, index) =>
+      set(ids, index < chosen ? droppedByCheck : 'Another attempt was chosen.'),
+    )
+    set(additions, droppedByCheck)
+  } else if (reason === 'check_failed') {
+    for (const ids of alternatives) {
+      set(
+        ids,
+        ids.length === 1
+          ? droppedByCheck
+          : `None was chosen: the check fails with all ${ids.length} attempts together.`,
+      )
+    }
+    set(additions, 'Not tried: the check fails without it already.')
+  } else {
+    const why =
+      reason === undefined
+        ? 'Nothing has been chosen yet.'
+        : `None was chosen: it ended before that was decided. ${reasons[reason].sentence}`
+    set([...alternatives.flat(), ...additions], why)
+  }
+  return verdicts
 }
 
 /** Whoever made the same tree as an attempt in the result is in it too (ENS-06). */
