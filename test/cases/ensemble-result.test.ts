@@ -112,6 +112,43 @@ test('run -o json prints exactly the result that the worker has stored', async (
   expect(ensembleResult(await get(ensembleId))).toMatchObject({ synthesis: null, pull_request: null })
 })
 
+test('GetEnsemble has what the check of an attempt printed, which run -o json leaves out', async () => {
+  const { ensembleId, bcIds } = await start(1)
+  const [bcId] = bcIds as [AgentId]
+  const attempt = { bcId, status: 'IDLE', reason: 'completed', summary: '', detail: '' } as const
+  const commits = { base: 'a'.repeat(40), commit: 'b'.repeat(40), filesChanged: 1 }
+  const check = { exitCode: 7, tail: 'one test failed', durationMs: 5 }
+  await api.store.catalog.attempts.put(ensembleId, { ...attempt, ...commits, check }, never)
+  const result = {
+    ensemble_id: ensembleId,
+    phase: 'COMPLETED',
+    reason: 'completed',
+    attempts: [
+      {
+        bc_id: bcId,
+        status: 'IDLE',
+        reason: 'completed',
+        commit: commits.commit,
+        files_changed: 1,
+        check: { exit_code: 7 },
+        agent: 'embedded',
+        summary: '',
+      },
+    ],
+    synthesis: null,
+    report: { conflicts: [], equal_groups: [], failures: [], left_out: [] },
+    pull_request: null,
+    timings: {},
+  } satisfies EnsembleResult
+  const blob = await api.blobs.put(new TextEncoder().encode(JSON.stringify(result)), never)
+  const { last } = await emit(ensembleId, 1, phaseEvents)
+  const end = { logSequence: last, phase: 'COMPLETED', reason: 'completed', resultBlobId: blob } as const
+  await api.store.catalog.ensembles.project(ensembleId, end, never)
+  const ensemble = await get(ensembleId)
+  expect(ensemble.attempts[0]!.check).toMatchObject({ exitCode: 7, outputTail: 'one test failed' })
+  expect(ensembleResult(ensemble).attempts[0]!.check).toEqual({ exit_code: 7 })
+})
+
 test('GetEnsemble has each phase once with when it began, and the place of a child that waits', async () => {
   const { ensembleId, bcIds } = await start(2)
   const [first, second] = bcIds as [AgentId, AgentId]

@@ -5,6 +5,7 @@ import {
   composerStatus,
   isEnsembleId,
   type AgentConfig,
+  type Attempt,
   type EnsembleConfig,
   type EnsembleId,
 } from '@tutti/core'
@@ -26,6 +27,8 @@ export interface EnsembleParts {
   /** What has been stored of the result; absent while there is none. */
   readonly result?: EnsembleResult
   readonly progress: EnsembleProgress
+  /** What the children have recorded: the result has the exit codes of their checks, these have the output. */
+  readonly recorded: readonly Attempt[]
 }
 
 /** An ensemble as a list shows it: without attempts and report. */
@@ -33,12 +36,13 @@ export const toListedEnsemble = (row: EnsembleRow): Ensemble => create(EnsembleS
 
 /** The whole ensemble; attempts come from the stored result, or as far as there is none from the children's rows. */
 export function toEnsemble(parts: EnsembleParts): Ensemble {
-  const { row, children, result, progress } = parts
+  const { row, children, result, progress, recorded } = parts
   const attempts = children.map((child) =>
     attemptInit(
       child,
       result?.attempts.find(({ bc_id }) => bc_id === child.bcId),
       progress.waiting.get(child.bcId),
+      recorded.find(({ bcId }) => bcId === child.bcId)?.check?.tail ?? '',
     ),
   )
   const synthesis = result?.synthesis
@@ -95,7 +99,12 @@ const listedInit = (row: EnsembleRow) => ({
   headOffsetKey: encodeOffset(row.ensembleId, row.logSequence),
 })
 
-function attemptInit(child: AgentRow, stored: AttemptResult | undefined, queuePosition: number | undefined) {
+function attemptInit(
+  child: AgentRow,
+  stored: AttemptResult | undefined,
+  queuePosition: number | undefined,
+  checkTail: string,
+) {
   const status = stored?.status ?? child.state.status
   return {
     bcId: child.bcId,
@@ -107,7 +116,7 @@ function attemptInit(child: AgentRow, stored: AttemptResult | undefined, queuePo
     filesChanged: stored?.files_changed ?? child.filesChanged,
     summary: stored?.summary ?? '',
     agent: child.agentSpec,
-    ...(stored?.check ? { check: { exitCode: stored.check.exit_code ?? -1 } } : {}),
+    ...(stored?.check ? { check: { exitCode: stored.check.exit_code ?? -1, outputTail: checkTail } } : {}),
   }
 }
 

@@ -24,9 +24,10 @@ export function createEnsembles(deps: HandlerDeps) {
       const row = await catalog.ensembles.get(owner, ensembleIdOf(request.ensembleId), signal)
       const children = await childRows(deps, owner, row.ensembleId, signal)
       const config = await jsonBlobs.get<EnsembleConfig>(row.configBlobId, signal)
-      const [prompt, progress, result, ...childConfigs] = await Promise.all([
+      const [prompt, progress, recorded, result, ...childConfigs] = await Promise.all([
         jsonBlobs.getText(config.promptBlobId, signal),
         readEnsembleProgress(eventLog, row.ensembleId, signal),
+        catalog.attempts.list(row.ensembleId, signal),
         row.resultBlobId ? jsonBlobs.get<EnsembleResult>(row.resultBlobId, signal) : undefined,
         ...children.map(({ configBlobId }) => jsonBlobs.get<AgentConfig>(configBlobId, signal)),
       ])
@@ -38,6 +39,7 @@ export function createEnsembles(deps: HandlerDeps) {
           childConfigs,
           prompt,
           progress,
+          recorded,
           ...(result ? { result } : {}),
         }),
       }
