@@ -61,11 +61,12 @@ function streamOf(stream: NodeJS.WriteStream): Stream {
     get isTTY() {
       return stream.isTTY === true
     },
+    // A terminal that does not know its size says 0.
     get columns() {
-      return stream.columns ?? 80
+      return stream.columns || 80
     },
     get rows() {
-      return stream.rows ?? 24
+      return stream.rows || 24
     },
   }
 }

@@ -10,7 +10,7 @@ export interface StateWord {
 
 /** What the words are made of: a child of the stream, or an attempt of the result. */
 type ChildState = Pick<ParallelAgentWorkflowChild, 'status' | 'workflowStatus' | 'reason' | 'queuePosition'> &
-  Partial<Pick<ParallelAgentWorkflowChild, 'paused'>>
+  Partial<Pick<ParallelAgentWorkflowChild, 'paused' | 'check'>>
 
 export function stateOf(child: ChildState): StateWord {
   const status: AgentStatus = workflowStatusFromWire(child.workflowStatus)
@@ -25,7 +25,11 @@ export function stateOf(child: ChildState): StateWord {
         ? { word: 'starting', tone: 'wait' }
         : { word: 'working', tone: 'work' }
     case 'IDLE':
-      if (reason === 'completed' || reason === '') return { word: 'done', tone: 'good' }
+      if (reason === 'completed' || reason === '') {
+        // It ended well, but what it made does not pass.
+        const failed = child.check !== undefined && child.check.exitCode !== 0
+        return { word: 'done', tone: failed ? 'calm' : 'good' }
+      }
       return reason === 'nothing_to_deliver'
         ? { word: 'no change', tone: 'calm' }
         : { word: words(reason), tone: 'bad' }
@@ -43,6 +47,11 @@ const words = (reason: string): string => reason.replaceAll('_', ' ')
 
 /** How a child's check went; empty when there was none yet. */
 export function checkWord(child: ParallelAgentWorkflowChild): string {
-  if (!child.check) return ''
-  return child.check.exitCode === 0 ? 'passed' : `failed (${child.check.exitCode})`
+  return child.check ? checkVerdict(child.check) : ''
+}
+
+/** On the wire a negative exit code stands for none: the check was killed or took too long. */
+export function checkVerdict({ exitCode }: { readonly exitCode: number }): string {
+  if (exitCode === 0) return 'passed'
+  return exitCode < 0 ? 'killed' : `failed (${exitCode})`
 }

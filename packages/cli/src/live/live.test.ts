@@ -4,6 +4,7 @@ import stringWidth from 'string-width'
 import { ParallelAgentWorkflowStatusUpdateSchema } from '@tutti/proto'
 import { describe, expect, test } from 'vitest'
 import { createPlainLines } from './plain-lines.ts'
+import { canRepaint } from './repainter.ts'
 import { renderTable } from './table-view.ts'
 
 const ids = ['bc-01920000-0000-7000-8000-000000000001', 'bc-01920000-0000-7000-8000-000000000002']
@@ -66,7 +67,7 @@ describe('plain lines', () => {
        1m03s  agent 1/2  done, 2 files changed
        1m03s  agent 1/2  check passed
        1m03s  agent 2/2  agent error: fake
-       1m03s  COMPLETED  completed"
+       1m03s  COMPLETED"
     `)
   })
 
@@ -93,11 +94,30 @@ describe('plain lines', () => {
     expect(lines(asks)).toEqual([])
   })
 
+  test('who stopped it', () => {
+    const stopped = { ...update(6, 'stopped_by_user', []), message: 'Somebody stopped it.' }
+    expect(createPlainLines(() => start)(stopped)).toEqual([
+      '   0ms  ERROR  stopped_by_user: Somebody stopped it.',
+    ])
+    const here = createPlainLines(
+      () => start,
+      () => true,
+    )
+    expect(here(stopped)).toEqual(['   0ms  ERROR  stopped_by_user: You stopped it.'])
+  })
+
   test('the same update again says nothing', () => {
     const lines = createPlainLines(() => start)
     expect(lines(update(2)).length).toBeGreaterThan(0)
     expect(lines(update(2))).toEqual([])
   })
+})
+
+test('only a terminal that can move its cursor is drawn over', () => {
+  const stream = { isTTY: true, columns: 80, rows: 24, write: () => {} }
+  expect(canRepaint(stream, { TERM: 'xterm' })).toBe(true)
+  expect(canRepaint(stream, { TERM: 'dumb' })).toBe(false)
+  expect(canRepaint({ ...stream, isTTY: false }, { TERM: 'xterm' })).toBe(false)
 })
 
 describe('table', () => {
@@ -112,9 +132,29 @@ describe('table', () => {
     expect(rows.join('\n')).toMatchInlineSnapshot(`
       "CHILDREN_RUNNING  2/2 ended  1m05s
         #  state            time    files check       now
-      ✔ 1  done             4.2s    2     passed      command:fix {prompt}
+      ✔ 1  done             4.2s    2     passed      done
       ✖ 2  agent error                                fake"
     `)
+  })
+
+  test('before the first phase it starts, and who waits says so instead of its command', () => {
+    const rows = renderTable({ ...update(0, '', [{ queuePosition: 2 }]), phases: [] }, frame)
+    expect(rows.join('\n')).toMatchInlineSnapshot(`
+      "starting  0/1 ended
+        #  state            time    files check       now
+      · 1  queued #2                                  queued #2"
+    `)
+  })
+
+  test('the end says its reason where that is not what the phase says', () => {
+    expect(renderTable(update(5, 'completed', [done]), frame)[0]).toBe('COMPLETED  1/1 ended  1m05s')
+    expect(renderTable(update(6, 'stopped_by_user', [done]), frame)[0]).toContain('1m05s  stopped by user')
+  })
+
+  test('an agent whose check failed is not shown as a success', () => {
+    const row = renderTable(update(2, '', [{ ...done, check: { exitCode: 1 } }]), frame)[2]
+    expect(row).toMatch(/^– 1 {2}done .* failed \(1\)/)
+    expect(renderTable(update(2, '', [{ ...done, check: { exitCode: -1 } }]), frame)[2]).toContain('killed')
   })
 
   test.each([20, 40, 72, 80, 200])('never wider than %d columns', (columns) => {

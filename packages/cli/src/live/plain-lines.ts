@@ -3,6 +3,7 @@ import type { ParallelAgentWorkflowStatusUpdate, Question } from '@tutti/proto'
 import { phaseFromWire } from '@tutti/protocol/wire'
 import { lastLine, safeLine } from '../output/terminal-text.ts'
 import { formatDuration } from '../values/duration.ts'
+import { byWhom } from './by-whom.ts'
 import { checkWord, stateOf } from './child-words.ts'
 
 /**
@@ -10,8 +11,12 @@ import { checkWord, stateOf } from './child-words.ts'
  * time in front is from the start of the ensemble to the update's own event, so that a log that is read later says the same.
  *
  * @param now for a server that does not tell the time of an update
+ * @param stoppedHere whether this client has stopped it
  */
-export function createPlainLines(now: () => number): (update: ParallelAgentWorkflowStatusUpdate) => string[] {
+export function createPlainLines(
+  now: () => number,
+  stoppedHere: () => boolean = () => false,
+): (update: ParallelAgentWorkflowStatusUpdate) => string[] {
   const seen = new Map<string, string>()
   const isNew = (key: string, value: string): boolean => {
     if (value === '' || seen.get(key) === value) return false
@@ -29,9 +34,10 @@ export function createPlainLines(now: () => number): (update: ParallelAgentWorkf
     const phase = phaseFromWire(update.phase)
     const sayPhase = () => {
       if (phase === 'UNSPECIFIED' || !isNew('phase', phase)) return
-      const reason = update.reason === '' ? '' : `  ${safeLine(update.reason)}`
-      const message = update.message === '' ? '' : `: ${safeLine(update.message)}`
-      say(`${phase}${reason}${message}`)
+      // `completed` says no more than the phase does.
+      const reason = update.reason === '' || update.reason === 'completed' ? '' : safeLine(update.reason)
+      const message = safeLine(byWhom(update.message, stoppedHere()))
+      say(`${phase}  ${[reason, message].filter(Boolean).join(': ')}`.trimEnd())
     }
     // What the children did last belongs before the end, what they do next behind the phase that it is in.
     if (!isEnsembleEnd(phase)) sayPhase()

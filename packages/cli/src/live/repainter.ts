@@ -10,6 +10,10 @@ export interface Repainter {
   finish(): void
 }
 
+/** Whether a stream is a terminal that can move its cursor; else nothing may be drawn over. */
+export const canRepaint = (stream: Stream, env: Readonly<Record<string, string | undefined>>): boolean =>
+  stream.isTTY && env['TERM'] !== 'dumb'
+
 const leastMs = 100
 
 export function createRepainter(stream: Stream): Repainter {

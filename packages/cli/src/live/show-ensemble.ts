@@ -5,7 +5,7 @@ import { messageJson } from '../output/message-json.ts'
 import { formatDuration } from '../values/duration.ts'
 import { createChildHeadlines } from './child-headlines.ts'
 import { createPlainLines } from './plain-lines.ts'
-import { createRepainter } from './repainter.ts'
+import { canRepaint, createRepainter } from './repainter.ts'
 import { renderTable } from './table-view.ts'
 
 export interface ShowEnsemble {
@@ -17,23 +17,25 @@ export interface ShowEnsemble {
   readonly to: 'stdout' | 'stderr'
   /** Each update as a line of JSON on stdout instead of a view. */
   readonly jsonl: boolean
+  /** Whether this client has stopped it. */
+  readonly stoppedHere?: () => boolean
 }
 
 const tickMs = 250
 
 /**
- * Follows an ensemble to its end and shows it: in a terminal as a table that repaints itself, else as one plain line per change.
+ * Follows an ensemble to its end and shows it: in a terminal that can move its cursor as a table that repaints itself, else as one plain line per change.
  * Returns the last update; undefined when there was none.
  */
 export async function showEnsemble(
   { output, deps }: CliContext,
-  { source, ensembleId, from, signal, to, jsonl }: ShowEnsemble,
+  { source, ensembleId, from, signal, to, jsonl, stoppedHere }: ShowEnsemble,
 ): Promise<ParallelAgentWorkflowStatusUpdate | undefined> {
   const stream = output[to]
   const paint = to === 'stdout' ? output.paint : output.paintTalk
   const now = () => deps.clock.now()
-  const plain = createPlainLines(now)
-  const view = stream.isTTY && !jsonl ? createRepainter(stream) : undefined
+  const plain = createPlainLines(now, stoppedHere)
+  const view = canRepaint(stream, deps.env) && !jsonl ? createRepainter(stream) : undefined
   let last: ParallelAgentWorkflowStatusUpdate | undefined
   const frame = () =>
     last

@@ -49,14 +49,20 @@ export function renderTable(update: ParallelAgentWorkflowStatusUpdate, frame: Ta
 
 function header(update: ParallelAgentWorkflowStatusUpdate, { now, columns, paint }: TableFrame): string {
   const phase = phaseFromWire(update.phase)
-  const startedAt = Number(update.phases[0]?.startedAtMs ?? BigInt(now))
+  const name = phase === 'UNSPECIFIED' ? 'starting' : phase
+  const startedAt = update.phases[0]?.startedAtMs
+  const elapsed = startedAt === undefined ? '' : `  ${formatDuration(now - Number(startedAt))}`
   const ended = update.children.filter((child) =>
     ['good', 'bad', 'calm'].includes(stateOf(child).tone),
   ).length
   const color = phase === 'COMPLETED' ? paint.green : phase === 'ERROR' ? paint.red : paint.cyan
-  const tail = `  ${ended}/${update.children.length} ended  ${formatDuration(now - startedAt)}${update.reason === '' ? '' : `  ${safeLine(update.reason)}`}`
-  return `${color(paint.bold(phase))}${truncate(tail, columns - phase.length - 1)}`
+  const tail = `  ${ended}/${update.children.length} ended${elapsed}${reasonWords(update.reason)}`
+  return `${color(paint.bold(name))}${truncate(tail, columns - name.length - 1)}`
 }
+
+/** `completed` says no more than the phase does. */
+const reasonWords = (reason: string): string =>
+  reason === '' || reason === 'completed' ? '' : `  ${safeLine(reason.replaceAll('_', ' '))}`
 
 function renderRow(
   child: ParallelAgentWorkflowChild,
@@ -76,7 +82,8 @@ function renderRow(
   const check = checkWord(child)
   const checkColor = check === 'passed' ? paint.green : paint.red
   const live = ['work', 'wait'].includes(state.tone) ? frame.headline?.(child.bcId) : undefined
-  const headline = truncate(lastLine(live ?? (child.headline || child.agent)), headlineWidth)
+  const known = live ?? (child.headline || (state.tone === 'work' ? child.agent : state.word))
+  const headline = truncate(lastLine(known), headlineWidth)
   return (
     `${color(mark)} ` +
     padEnd(String(index + 1), fixed.number) +
