@@ -8,7 +8,7 @@ const shell = (event: Extract<RunEvent, { type: 'shell_output_delta' }>['event']
   callId: 'call-1',
   event,
 })
-const result = { exitCode: 1, durationMs: 10, tail: '' }
+const result = { exitCode: 1, durationMs: 10, tail: 'one\ntwo\n' }
 
 test.each<[string, RunEvent, string[]]>([
   [
@@ -28,9 +28,9 @@ test.each<[string, RunEvent, string[]]>([
     ['tool        todo  {"items":["a"]}'],
   ],
   [
-    'a check with its exit code',
+    'a check that failed, with the end of what it printed',
     { type: 'check', command: 'npm test', commit: 'c', result },
-    ['check       npm test  exit code 1'],
+    ['check       npm test  exit code 1', 'check       one', 'check       two'],
   ],
   [
     'a question with its options',

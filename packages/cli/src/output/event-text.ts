@@ -1,5 +1,6 @@
 import type { CheckResult } from '@tutti/core'
 import type { RunEvent, ShellOutput } from '@tutti/protocol'
+import { outputTail } from './output-tail.ts'
 
 /** An event in a person's words: what it is, and its text, which may have several lines. Untrusted, as the event is. */
 export interface EventText {
@@ -37,7 +38,7 @@ export function eventText(event: RunEvent): EventText | undefined {
     case 'answer':
       return say('answer', event.text)
     case 'check':
-      return say('check', `${event.command}  ${verdict(event.result)}`)
+      return say('check', checkText(event))
     case 'text_delta':
       return say('says', event.text)
     case 'thinking_delta':
@@ -127,4 +128,10 @@ function argumentText(args: unknown): string {
     if (typeof value === 'string') return value
   }
   return json(args)
+}
+
+/** One that failed says what it printed last. */
+function checkText({ command, result }: Extract<RunEvent, { type: 'check' }>): string {
+  const tail = result.exitCode === 0 ? [] : outputTail(result.tail, { width: Infinity, indent: '' })
+  return [`${command}  ${verdict(result)}`, ...tail].join('\n')
 }

@@ -68,4 +68,7 @@ export function createOutput(stdout: Stream, stderr: Stream, options: OutputOpti
   }
 }
 
+/** How wide text may be there: a terminal's columns; a pipe gets whole lines. */
+export const textWidth = ({ isTTY, columns }: Stream): number => (isTTY ? columns : Infinity)
+
 export const isTextOutput = (output: Output): boolean => output.format === 'text'

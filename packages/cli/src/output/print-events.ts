@@ -1,7 +1,7 @@
 import type { LoggedEvent } from '@tutti/client'
 import type { RunEvent } from '@tutti/protocol'
 import { eventLines } from './event-line.ts'
-import type { Output } from './output.ts'
+import { textWidth, type Output } from './output.ts'
 
 /**
  * Events as lines for a person, or as `{"offset_key", "event"}`: one object per line with jsonl and when following, one array
@@ -12,8 +12,8 @@ export async function printEvents(
   events: AsyncIterable<LoggedEvent>,
   follow: boolean,
 ): Promise<void> {
+  const width = textWidth(output.stdout)
   const all: object[] = []
-  const width = output.stdout.isTTY ? output.stdout.columns : Infinity
   for await (const { offsetKey, eventJson, atMs } of events) {
     const event = JSON.parse(eventJson) as RunEvent
     if (output.format === 'text') {
