@@ -42,6 +42,9 @@ describe.skipIf(!temporalPath)('the demo', { timeout: 120_000 }, () => {
     expect(output.stdout).toContain('pull request #1')
     expect(output.stdout).toMatch(/left out\s+Simplified the item count/)
     expect(output.stdout).toContain('parse-price-thousands.test.js')
+    const [, server = ''] = output.stdout.split('\nNext\n')
+    expect(server).toMatch(/^ +(npx )?tutti dev --data-dir /)
+    expect(server).toMatch(/tutti pr show 1 --data-dir /)
     for (const phase of ['STARTING', 'CHILDREN_RUNNING', 'GATHERING', 'SYNTHESIZING']) {
       expect(output.stdout).toContain(phase)
     }
@@ -55,7 +58,19 @@ describe.skipIf(!temporalPath)('the demo', { timeout: 120_000 }, () => {
     while (!output.stderr.includes(words)) await sleep(20)
     child.kill('SIGINT')
     expect([2, 130]).toContain(await ended)
+    expect(output.stdout).not.toContain('Somebody stopped it.')
     expect(processesNaming(folder)).toEqual([])
+  })
+
+  test('a second Ctrl-C says that it kills', async () => {
+    const { folder, child, output, ended } = await start()
+    while (!output.stderr.includes('working')) await sleep(20)
+    child.kill('SIGINT')
+    while (!output.stderr.includes('Press Ctrl-C again')) await sleep(5)
+    child.kill('SIGINT')
+    expect(await ended).toBe(130)
+    expect(output.stderr).toContain('Killing it now.')
+    while (processesNaming(folder).length > 0) await sleep(20)
   })
 })
 

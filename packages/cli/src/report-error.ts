@@ -4,38 +4,39 @@ import { quoteWord } from './output/quote-word.ts'
 import { safeText } from './output/terminal-text.ts'
 
 /** What to run next, per code; the command that failed knows better when its message says so. */
-const nextCommand: Record<ErrorCode, (command: string) => string> = {
-  invalid_argument: (command) => `tutti ${command} --help`,
+const nextCommand: Record<ErrorCode, (command: string, tutti: string) => string> = {
+  invalid_argument: (command, tutti) => `${tutti} ${command} --help`,
   unauthenticated: () => 'set TUTTI_API_KEY to a key of that server',
-  permission_denied: () => 'tutti doctor',
-  not_found: (command) => listOf(command),
-  already_exists: (command) => listOf(command),
-  failed_precondition: (command) => (command.startsWith('agent ') ? 'tutti agent get' : 'tutti doctor'),
+  permission_denied: (_command, tutti) => `${tutti} doctor`,
+  not_found: listOf,
+  already_exists: listOf,
+  failed_precondition: (command, tutti) =>
+    `${tutti} ${command.startsWith('agent ') ? 'agent get' : 'doctor'}`,
   aborted: () => 'the same command again',
-  out_of_range: (command) => `tutti ${command} without --from`,
-  resource_exhausted: () => 'tutti agent list',
+  out_of_range: (command, tutti) => `${tutti} ${command} without --from`,
+  resource_exhausted: (_command, tutti) => `${tutti} agent list`,
   deadline_exceeded: () => 'the same command again',
-  cancelled: (command) => `tutti ${command} --help`,
-  unavailable: () => 'tutti dev',
-  data_loss: () => 'tutti doctor',
-  internal: () => 'tutti doctor',
+  cancelled: (command, tutti) => `${tutti} ${command} --help`,
+  unavailable: (_command, tutti) => `${tutti} dev`,
+  data_loss: (_command, tutti) => `${tutti} doctor`,
+  internal: (_command, tutti) => `${tutti} doctor`,
 }
 
-function listOf(command: string): string {
+function listOf(command: string, tutti: string): string {
   const noun = command.split(' ')[0] ?? ''
-  return ['agent', 'ensemble', 'pr', 'repo'].includes(noun) ? `tutti ${noun} list` : 'tutti repo list'
+  return ['agent', 'ensemble', 'pr', 'repo'].includes(noun) ? `${tutti} ${noun} list` : `${tutti} repo list`
 }
 
 /**
  * An error as a person reads it: `error[code]: message`, then what to run next. `command` is the command's path without the
- * program's name.
+ * program's name, `tutti` that name.
  */
-export function describeError(error: TuttiError, command: string, paint: Palette): string {
+export function describeError(error: TuttiError, command: string, tutti: string, paint: Palette): string {
   const message = safeText(error.message, { colors: false })
   const field = typeof error.detail['field'] === 'string' ? error.detail['field'] : undefined
   const where =
     field !== undefined && !message.includes(field) ? ` (${safeText(field, { colors: false })})` : ''
-  return `${paint.red(`error[${error.code}]:`)} ${message}${where}\n${paint.dim('next:')} ${nextCommand[error.code](command).replace('  ', ' ')}${dataDirOf(error)}`
+  return `${paint.red(`error[${error.code}]:`)} ${message}${where}\n${paint.dim('next:')} ${nextCommand[error.code](command, tutti).replace('  ', ' ')}${dataDirOf(error)}`
 }
 
 /** A server is started where it was looked for. */

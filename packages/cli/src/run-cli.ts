@@ -4,6 +4,7 @@ import pc from 'picocolors'
 import type { CliDeps } from './deps.ts'
 import { describeError, exitCodeOf } from './report-error.ts'
 import { safeLine } from './output/terminal-text.ts'
+import { programName } from './program-name.ts'
 import { buildProgram } from './program.ts'
 
 /** Runs one command line (without `node` and the script) and sets the exit code. Never throws. */
@@ -15,7 +16,9 @@ export async function runCli(argv: readonly string[], deps: CliDeps): Promise<vo
     if (thrown instanceof CommanderError) {
       // Help and version end this way too; commander has printed what there is to say, but not where to read on.
       if (thrown.exitCode !== 0)
-        deps.stderr.write(`next: tutti ${commandPath(program, argv)} --help\n`.replace('  ', ' '))
+        deps.stderr.write(
+          `next: ${programName(deps.env)} ${commandPath(program, argv)} --help\n`.replace('  ', ' '),
+        )
       deps.setExitCode(
         thrown.exitCode === 0 ? 0 : exitCodeOf(new TuttiError('invalid_argument', thrown.message)),
       )
@@ -24,7 +27,7 @@ export async function runCli(argv: readonly string[], deps: CliDeps): Promise<vo
     const error = TuttiError.from(thrown)
     const colors = deps.stderr.isTTY && !argv.includes('--no-color') && (deps.env['NO_COLOR'] ?? '') === ''
     deps.stderr.write(
-      `${withId(describeError(error, commandPath(program, argv), pc.createColors(colors)), argv)}\n`,
+      `${withId(describeError(error, commandPath(program, argv), programName(deps.env), pc.createColors(colors)), argv)}\n`,
     )
     if (error.code === 'internal' && deps.env['TUTTI_DEBUG']) deps.stderr.write(`${causes(thrown)}\n`)
     deps.setExitCode(exitCodeOf(error))

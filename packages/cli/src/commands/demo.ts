@@ -9,7 +9,7 @@ import { demoSpec } from '../demo/demo-spec.ts'
 import { makeDemoRepository } from '../demo/make-repository.ts'
 import { removeOldRepositories } from '../demo/remove-old-repositories.ts'
 import { examples } from '../examples.ts'
-import { quoteWord } from '../output/quote-word.ts'
+import { programName } from '../program-name.ts'
 import { runEnsemble, temporalUi } from '../run/run-ensemble.ts'
 import { makePrivate } from '../stack/data-folder.ts'
 
@@ -34,7 +34,7 @@ function demoFolder({ deps: { env } }: CliContext): string {
 }
 
 async function demo(context: CliContext, folder: string): Promise<number> {
-  const { output } = context
+  const { output, deps } = context
   const config = context.config({
     'data.dir': { value: folder, flag: '--data-dir' },
     'server.address': { value: '', flag: 'demo' },
@@ -66,19 +66,12 @@ async function demo(context: CliContext, folder: string): Promise<number> {
     config,
     flagsForServer: [],
     idempotencyKey: randomUUID(),
-    next(ensemble, session) {
-      const data = `--data-dir ${quoteWord(dataDir)}`
+    alsoNext(ensemble, session) {
       const ui = session.stack()?.temporal.uiAddress
-      // The same port again, so that the link below is right.
-      const uiPort = ui === undefined ? '' : ` --ui-port ${new URL(ui).port}`
       return [
-        `npx tutti dev ${data}${uiPort}`,
-        '    starts the server again on what happened here; then, in another terminal:',
-        ...(ensemble.pullRequest ? [`npx tutti pr show ${ensemble.pullRequest.number} ${data}`] : []),
-        `npx tutti ensemble get ${ensemble.ensembleId} ${data}`,
         ...(ui === undefined ? [] : [`${temporalUi(ui, ensemble.ensembleId)}  (Temporal UI)`]),
         '',
-        `npx tutti run "fix the failing tests" --repo PATH --check "npm test" --agent 'command:claude -p {prompt}'`,
+        `${programName(deps.env)} run "fix the failing tests" --repo PATH --check "npm test" --agent 'command:claude -p {prompt}'`,
         '    the same on your own repository with a real agent; README.md says what it needs',
       ]
     },

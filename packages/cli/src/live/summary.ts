@@ -1,131 +1,104 @@
 import { deliveryFailures, reasons, type DeliveryFailure, type Reason } from '@tutti/core'
 import type { Ensemble } from '@tutti/proto'
-import type { Palette } from '../output/output.ts'
-import { renderPatch, type Patch } from '../output/patch.ts'
-import { lastLine, safeLine, safeText } from '../output/terminal-text.ts'
-import { table, truncate } from '../output/table.ts'
+import { outputTail } from '../output/output-tail.ts'
+import { patchOverview } from '../output/patch-overview.ts'
+import { table } from '../output/table.ts'
+import { safeLine } from '../output/terminal-text.ts'
+import { wrap } from '../output/wrap.ts'
 import { formatDuration } from '../values/duration.ts'
-import { stateOf } from './child-words.ts'
+import { attemptLines } from './attempt-lines.ts'
+import { byWhom } from './by-whom.ts'
+import { checkVerdict } from './child-words.ts'
+import { conflictLines } from './conflict-lines.ts'
 import { ensembleResult, phaseTimes } from './ensemble-result.ts'
-import { countFiles } from './plain-lines.ts'
+import { notTakenLines } from './not-taken-lines.ts'
+import type { SummaryOptions } from './summary-options.ts'
 
-export interface SummaryOptions {
-  readonly paint: Palette
-  /** The pull request's or result's patch, when there is one. */
-  readonly patch?: Patch | undefined
-  /** Lines of the patch that are shown. */
-  readonly patchLines: number
-  /** Commands and links, most useful first. */
-  readonly next: readonly string[]
-}
+const patchBounds = { files: 20, lines: 60 }
 
 /** The end of a run for a person: phases, children, what was left out, the diff, and what to try next. */
-export function renderSummary(
-  ensemble: Ensemble,
-  { paint, patch, patchLines, next }: SummaryOptions,
-): string[] {
+export function renderSummary(ensemble: Ensemble, options: SummaryOptions): string[] {
+  const { paint, patch, next, width } = options
   const result = ensembleResult(ensemble)
   const good = result.phase === 'COMPLETED' && result.reason === 'completed'
-  const lines = [
+  const color = good && result.report.conflicts.length === 0 ? paint.green : paint.yellow
+  const phase = result.phase === 'UNSPECIFIED' ? 'starting' : result.phase
+  const [first = '', ...rest] = wrap(`${phase}  ${sentence(ensemble, options)}`, width)
+  const section = (title: string, lines: readonly string[]) =>
+    lines.length === 0 ? [] : ['', paint.bold(title), ...lines]
+  const overview = patchOverview(patch ?? new Uint8Array(), { paint, width: width - 2, ...patchBounds })
+  const indented = (lines: readonly string[]) => lines.map((line) => `  ${line}`.trimEnd())
+  return [
     '',
-    `${(good ? paint.green : paint.yellow)(paint.bold(result.phase))}  ${sentence(ensemble)}`,
-    ...section('Phases', paint),
-    ...table(Object.entries(phaseTimes(ensemble)).map(([name, ms]) => [`  ${name}`, formatDuration(ms)])),
-    ...section('Agents', paint),
-    ...agentRows(ensemble, paint),
-    ...resultLines(ensemble, paint),
-    ...conflictLines(ensemble, paint),
+    `${color(paint.bold(phase))}${first.slice(phase.length)}`,
+    ...rest,
+    ...section(
+      'Phases',
+      table(Object.entries(phaseTimes(ensemble)).map(([name, ms]) => [`  ${name}`, formatDuration(ms)])),
+    ),
+    ...section('Agents', attemptLines(ensemble, options)),
+    ...section('Result', resultLines(ensemble, options)),
+    ...section('Conflicts', conflictLines(ensemble.report?.conflicts ?? [], width)),
+    ...section('Equal', equalLines(ensemble)),
+    ...section('Not taken', notTakenLines(ensemble, options)),
+    ...section('Files', indented(overview.list)),
+    ...section('Diff', indented(overview.diff)),
+    ...section('Next', indented(next)),
   ]
-  if (patch !== undefined && patch.bytes.length > 0) {
-    const { lines: shown, left } = renderPatch(patch, paint, patchLines)
-    lines.push(...section('Diff', paint), ...shown.map((line) => `  ${line}`))
-    if (left > 0) lines.push(paint.dim(`  … ${left} more lines`))
-  }
-  if (next.length > 0) lines.push(...section('Next', paint), ...next.map((line) => `  ${line}`))
-  return lines
 }
 
-const section = (title: string, paint: Palette): string[] => ['', paint.bold(title)]
-
-function sentence(ensemble: Ensemble): string {
-  const { reason, deliveryFailure } = ensemble
-  const words = Object.hasOwn(reasons, reason) ? reasons[reason as Reason].sentence : safeLine(reason)
+function sentence(
+  { reason, deliveryFailure, report }: Ensemble,
+  { stoppedHere = false }: SummaryOptions,
+): string {
+  const words = Object.hasOwn(reasons, reason)
+    ? byWhom(reasons[reason as Reason].sentence, stoppedHere)
+    : safeLine(reason)
   const failure = Object.hasOwn(deliveryFailures, deliveryFailure)
     ? ` ${deliveryFailures[deliveryFailure as DeliveryFailure]}`
     : ''
-  return `${words}${failure}`
+  const count = report?.conflicts.length ?? 0
+  const conflicts =
+    count > 0
+      ? ` ${count} conflict${count === 1 ? '' : 's'}: the agents disagreed there, and not all of their work is in the result.`
+      : ''
+  return `${words}${failure}${conflicts}`
 }
 
-function agentRows(ensemble: Ensemble, paint: Palette): string[] {
-  const included = new Set(ensemble.synthesis?.bcIds)
-  const rows = ensemble.attempts.map((attempt, index) => {
-    const code = attempt.check?.exitCode
-    const check =
-      code === undefined ? '' : code === 0 ? paint.green('check passed') : paint.red(`check failed (${code})`)
-    return [
-      `  ${index + 1}`,
-      safeLine(attempt.bcId),
-      safeLine(attempt.reason === '' ? stateOf(attempt).word : attempt.reason.replaceAll('_', ' ')),
-      countFiles(attempt.filesChanged),
-      check,
-      included.has(attempt.bcId)
-        ? paint.green('in the result')
-        : ensemble.synthesis
-          ? paint.dim('left out')
-          : '',
-      truncate(lastLine(attempt.summary), 60),
-    ]
-  })
-  return table(rows)
-}
-
-function resultLines(ensemble: Ensemble, paint: Palette): string[] {
+function resultLines(ensemble: Ensemble, { paint, width, checked }: SummaryOptions): string[] {
   const { synthesis, pullRequest } = ensemble
-  if (!synthesis && !pullRequest) return []
-  const lines = section('Result', paint)
-  if (synthesis) {
-    const { check } = synthesis
+  const lines: string[] = []
+  // Without a result the last one that was tried says why.
+  const tried = synthesis ?? (checked?.check ? checked : undefined)
+  if (tried) {
+    const { check, commit } = tried
     const verdict = check
-      ? `, check ${check.exitCode === 0 ? paint.green('passed') : paint.red(`failed (${check.exitCode})`)}`
+      ? `, check ${(check.exitCode === 0 ? paint.green : paint.red)(checkVerdict(check))}`
       : ''
     lines.push(
-      `  ${safeLine(synthesis.strategy)} of ${synthesis.bcIds.length} → ${synthesis.commit.slice(0, 12)}${verdict}`,
+      synthesis
+        ? `  ${safeLine(synthesis.strategy)} of ${synthesis.bcIds.length} → ${commit.slice(0, 12)}${verdict}`
+        : `  none: the last that was tried is ${commit.slice(0, 12)}${verdict}`,
     )
-    if (check && check.exitCode !== 0 && check.outputTail !== '') {
-      const tail = safeText(check.outputTail.trimEnd(), { colors: false }).split('\n').slice(-8)
-      lines.push(...tail.map((line) => paint.dim(`    ${line}`)))
-    }
+    if (check && check.exitCode !== 0 && check.outputTail !== '')
+      lines.push(...outputTail(check.outputTail, { width, indent: '    ' }).map(paint.dim))
   }
   if (pullRequest) {
-    lines.push(`  pull request #${pullRequest.number}: ${safeLine(pullRequest.title || ensemble.title)}`)
-    lines.push(`  branch ${safeLine(pullRequest.branch)}  ${paint.underline(safeLine(pullRequest.url))}`)
+    lines.push(
+      ...wrap(
+        `pull request #${pullRequest.number}: ${safeLine(pullRequest.title || ensemble.title)}`,
+        width,
+        '  ',
+      ),
+      `  branch ${safeLine(pullRequest.branch)}`,
+      `  ${paint.underline(safeLine(pullRequest.url))}`,
+    )
   } else if (synthesis && synthesis.branch !== '')
     lines.push(`  branch ${safeLine(synthesis.branch)}, no pull request`)
   return lines
 }
 
-function conflictLines(ensemble: Ensemble, paint: Palette): string[] {
-  const lines: string[] = []
-  const { conflicts = [], equalGroups = [], failures = [], leftOut = [] } = ensemble.report ?? {}
-  if (conflicts.length > 0) {
-    lines.push(...section('Conflicts (the base was kept there)', paint))
-    for (const { path, line, versions } of conflicts.slice(0, 20)) {
-      lines.push(`  ${safeLine(path)}${line > 0 ? `:${line}` : ''}  ${versions.length} versions`)
-    }
-    if (conflicts.length > 20) lines.push(`  … and ${conflicts.length - 20} more`)
-  }
-  if (equalGroups.length > 0) {
-    lines.push(...section('Equal', paint))
-    for (const { bcIds } of equalGroups) lines.push(`  ${bcIds.map(safeLine).join(' = ')}`)
-  }
-  const told = new Set(failures.map(({ bcId }) => bcId))
-  const others = leftOut.filter(({ bcId }) => !told.has(bcId))
-  if (told.size + others.length > 0) {
-    lines.push(...section('Not taken', paint))
-    for (const { bcId, reason, message } of failures) {
-      lines.push(`  ${safeLine(bcId)}  ${safeLine(reason)}  ${truncate(lastLine(message), 80)}`)
-    }
-    for (const { bcId, why } of others) lines.push(`  ${safeLine(bcId)}  ${truncate(safeLine(why), 100)}`)
-  }
-  return lines
-}
+const equalLines = ({ report }: Ensemble): string[] =>
+  (report?.equalGroups ?? []).flatMap(({ bcIds }) =>
+    bcIds.map((bcId, index) => `  ${index === 0 ? '' : '= '}${safeLine(bcId)}`),
+  )

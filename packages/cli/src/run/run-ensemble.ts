@@ -2,14 +2,18 @@ import type { TuttiClient } from '@tutti/client'
 import { TuttiError, reasons, type Reason } from '@tutti/core'
 import { BackgroundComposerSource, type Ensemble } from '@tutti/proto'
 import type { LoadedConfig } from '../config/load-config.ts'
+import { createCommandLine } from '../command-line.ts'
 import type { CliContext } from '../context.ts'
 import { ensembleResult } from '../live/ensemble-result.ts'
 import { showEnsemble } from '../live/show-ensemble.ts'
+import type { SummaryOptions } from '../live/summary-options.ts'
 import { renderSummary } from '../live/summary.ts'
-import { collectPatch, type Patch } from '../output/patch.ts'
+import { textWidth } from '../output/output.ts'
+import { collectPatch } from '../output/patch.ts'
 import { repositorySource } from '../spec/repository-source.ts'
 import type { AskedFor } from '../spec/run-flags.ts'
 import { openSession, type ServerSession } from '../stack/open-session.ts'
+import { lookAtAgents, showPullRequest, startServer } from './next-commands.ts'
 import { watchInterrupts } from './watch-interrupts.ts'
 
 export interface RunEnsemble {
@@ -18,11 +22,9 @@ export interface RunEnsemble {
   /** Flags that only a server of our own can follow. */
   readonly flagsForServer: readonly string[]
   readonly idempotencyKey: string
-  /** The commands that the summary ends with. */
-  readonly next?: (ensemble: Ensemble, session: ServerSession) => readonly string[]
+  /** More for the end of the summary, behind the commands that every run prints. */
+  readonly alsoNext?: (ensemble: Ensemble, session: ServerSession) => readonly string[]
 }
-
-const patchLines = 60
 
 /**
  * Starts an ensemble on the server that is up or on a stack of our own, follows it, prints the result, and returns the exit code
@@ -36,7 +38,9 @@ export async function runEnsemble(context: CliContext, options: RunEnsemble): Pr
   const killing = new AbortController()
   const following = new AbortController()
   let byKey = false
+  let stoppedHere = false
   const requestStop = (server: ServerSession, id: string) => {
+    stoppedHere = true
     const how = byKey ? ' Press Ctrl-C again to kill it.' : ''
     output.say(`Stopping the ensemble; its work is checkpointed.${how}`)
     server
@@ -51,6 +55,11 @@ export async function runEnsemble(context: CliContext, options: RunEnsemble): Pr
       else starting.abort()
     },
     onSecond() {
+      output.say(
+        ensembleId !== undefined && !session?.stack()
+          ? 'Leaving now; the ensemble ends on its server.'
+          : 'Killing it now.',
+      )
       killing.abort()
       deps.exitNow(130)
     },
@@ -77,17 +86,21 @@ export async function runEnsemble(context: CliContext, options: RunEnsemble): Pr
     const ui = session.stack()?.temporal.uiAddress
     output.say(`${ensembleId}${ui === undefined ? '' : `  Temporal UI ${temporalUi(ui, ensembleId)}`}`)
     const server = session
-    await Promise.race([
+    const last = await Promise.race([
       showEnsemble(context, {
         source: () => server.client(),
         ensembleId,
         signal: following.signal,
         to: 'stderr',
         jsonl: output.format === 'jsonl',
+        stoppedHere: () => stoppedHere,
       }),
       session.failed,
     ])
-    return await printResult(context, options, session, ensembleId)
+    return await printResult(context, options, session, ensembleId, {
+      checked: last?.synthesis,
+      stoppedHere,
+    })
   } finally {
     following.abort()
     await session?.close()
@@ -116,10 +129,11 @@ async function startEnsemble(
 }
 
 async function printResult(
-  { output }: CliContext,
-  { next }: RunEnsemble,
+  { output, deps }: CliContext,
+  { config, alsoNext }: RunEnsemble,
   session: ServerSession,
   ensembleId: string,
+  seen: Pick<SummaryOptions, 'checked' | 'stoppedHere'>,
 ): Promise<number> {
   const client = await session.client()
   const { ensemble } = await client.ensembles.getEnsemble({ ensembleId })
@@ -131,25 +145,34 @@ async function printResult(
     else output.jsonLine(result)
   } else {
     const patch = await resultPatch(client, ensemble)
-    const commands = (next ?? usualNext)(ensemble, session)
-    for (const line of renderSummary(ensemble, { paint: output.paint, patch, patchLines, next: commands }))
+    const command = createCommandLine(deps.env, config)
+    const next = [
+      ...(session.stack() ? startServer(command) : []),
+      ...(await showPullRequest(client, ensemble, command)),
+      command(`ensemble get ${ensembleId}`),
+      ...lookAtAgents(ensemble, command),
+      ...(alsoNext?.(ensemble, session) ?? []),
+    ]
+    const { paint, stdout } = output
+    for (const line of renderSummary(ensemble, {
+      paint,
+      width: textWidth(stdout),
+      command,
+      patch,
+      next,
+      ...seen,
+    }))
       output.line(line)
   }
   return Object.hasOwn(reasons, ensemble.reason) ? reasons[ensemble.reason as Reason].exit : 1
 }
 
 /** The diff is an extra: a summary without it is better than none. */
-async function resultPatch(client: TuttiClient, { pullRequest }: Ensemble): Promise<Patch | undefined> {
+async function resultPatch(client: TuttiClient, { pullRequest }: Ensemble): Promise<Uint8Array | undefined> {
   if (!pullRequest) return undefined
   const key = { number: pullRequest.number, repository: pullRequest.repository, url: pullRequest.url }
-  return collectPatch(client.pullRequests.diffPullRequest({ key })).catch(() => undefined)
-}
-
-function usualNext(ensemble: Ensemble): string[] {
-  const first = ensemble.attempts[0]?.bcId
-  return [
-    ...(ensemble.pullRequest ? [`tutti pr show ${ensemble.pullRequest.number}`] : []),
-    `tutti ensemble get ${ensemble.ensembleId}`,
-    ...(first === undefined ? [] : [`tutti agent diff ${first}`]),
-  ]
+  return collectPatch(client.pullRequests.diffPullRequest({ key })).then(
+    ({ bytes }) => bytes,
+    () => undefined,
+  )
 }

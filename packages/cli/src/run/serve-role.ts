@@ -48,6 +48,7 @@ export async function serveRole(context: CliContext, kind: LockKind, options: Se
       if (stack) output.say(isKey ? 'Draining; press Ctrl-C again to kill.' : 'Draining.')
     },
     onSecond() {
+      output.say('Killing it now.')
       killing.abort()
       deps.exitNow(130)
     },
