@@ -11,7 +11,12 @@ interface DeliverJson {
   readonly branch: string
   readonly commit: string
   readonly reason: string
-  readonly pull_request: { readonly number: number; readonly url: string; readonly state: string } | null
+  readonly pull_request: {
+    readonly number: number
+    readonly url: string
+    readonly state: string
+    readonly title: string
+  } | null
 }
 
 describe.skipIf(!temporalPath)('delivering one agent', { timeout: 120_000 }, () => {
@@ -95,5 +100,47 @@ describe.skipIf(!temporalPath)('delivering one agent', { timeout: 120_000 }, () 
       'two.txt': '100644 2\n',
     })
     expect(repository.git('branch', '--list', 'tutti/*').trim().split('\n')).toHaveLength(1)
+  })
+
+  test('a second branch gets a pull request of its own; each keeps its title and moves along', async () => {
+    const agent = await agentThat('write: one.txt 1')
+    const to = (branch: string, ...flags: readonly string[]) =>
+      stack.json<DeliverJson>(['agent', 'deliver', agent.bcId, '--branch', branch, ...flags])
+    const one = await to('docs/one', '--title', 'The first title')
+    await agent.followUp('write: two.txt 2')
+    await agent.rest()
+    const two = await to('docs/two')
+    expect(two.branch).toBe('docs/two')
+    expect(two.pull_request!.number).not.toBe(one.pull_request!.number)
+    const again = await to('docs/one')
+    expect(again.pull_request).toMatchObject({
+      number: one.pull_request!.number,
+      title: 'The first title',
+    })
+    expect(again.commit).not.toBe(one.commit)
+    const heads = repository.git('rev-parse', 'docs/one', 'docs/two').trim().split('\n')
+    expect(heads).toEqual([again.commit, again.commit])
+  })
+
+  test.each([
+    ['a base that is not there', ['--base', 'nope'], 'no branch "nope"'],
+    ['the checked-out branch', ['--branch', 'main'], 'is checked out'],
+  ])('%s is refused by name: exit code 9, no pull request', async (_what, flags, reason) => {
+    const agent = await agentThat('write: one.txt 1')
+    const branches = repository.git('for-each-ref')
+    const answer = await stack.run(['agent', 'deliver', agent.bcId, ...flags])
+    expect([answer.code, answer.stdout]).toEqual([9, ''])
+    expect(answer.stderr).toContain(reason)
+    expect(answer.stderr).toContain('The work is kept')
+    expect(repository.git('for-each-ref')).toBe(branches)
+    const { repository: source } = await agent.get()
+    expect(await pullRequests(String(source!.location.value))).toEqual([])
+  })
+
+  test('a base branch that was made after the agent began is one', async () => {
+    const agent = await agentThat('write: one.txt 1')
+    repository.git('branch', 'release')
+    const answer = await stack.json<DeliverJson>(['agent', 'deliver', agent.bcId, '--base', 'release'])
+    expect(answer.pull_request).toMatchObject({ base: 'release' })
   })
 })

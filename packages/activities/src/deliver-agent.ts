@@ -1,13 +1,17 @@
-import type { DeliveryPlan } from '@tutti/core'
+import type { AgentId, DeliveryPlan } from '@tutti/core'
+import type { PullRequest } from '@tutti/forge'
 import type { DeliveryEvent } from '@tutti/protocol'
 import { cancellationSignal } from './cancellation.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
-import type { Activities } from './contract.ts'
+import type { Activities, DeliverResult } from './contract.ts'
 import { deliverCommit } from './deliver.ts'
+import { endRecorded } from './end-recorded.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail } from './fail.ts'
 import { readEvents } from './read-events.ts'
 import { repositoryLocation } from '@tutti/store'
+
+type Delivered = Extract<DeliveryEvent, { outcome: 'delivered' }>
 
 const defaultPlan: DeliveryPlan = { mode: 'ready', branch: '', title: '', base: '' }
 
@@ -16,59 +20,84 @@ export function createDeliverAgent(deps: ActivityDeps, configs: ConfigBlobs): Ac
   return (input) =>
     orFail(async () => {
       const signal = cancellationSignal()
-      const { bcId, owner, requestId } = input
-      const config = await configs.agent(input.configBlobId, signal)
-      const row = await deps.catalog.agents.get(owner, bcId, signal)
-      const plan = input.planBlobId ? await configs.plan(input.planBlobId, signal) : defaultPlan
-      const location = await repositoryLocation(deps.catalog.repositories, owner, config.repository, signal)
-      const mirror = await deps.mirrors.attach(location, signal)
-      const base = row.baseCommit ?? (await mirror.resolve(config.ref, signal))
-      const delivered = await deliveredBefore(deps, owner, row.prUrl, config.repository, signal)
-      const result = await deliverCommit(
-        deps,
-        {
-          log: bcId,
-          owner,
-          requestId,
-          repository: config.repository,
-          location,
-          mirror,
-          base,
-          commit: row.commit ?? base,
-          plan: delivered && plan.branch === '' ? { ...plan, branch: delivered.head } : plan,
-          defaultBranchName: `tutti/${bcId}`,
-          ...(delivered && { expected: delivered.headCommit }),
-          title: plan.title || row.title,
-          body: `Made by \`${config.agentSpec.split(' ', 1)[0]}\` as \`${bcId}\`.`,
-        },
-        signal,
+      const { bcId, requestId } = input
+      const result = await endRecorded(deps, { log: bcId, requestId }, signal, () =>
+        deliverAgent(deps, configs, input, signal),
       )
       await projectPullRequest(deps, bcId, signal)
       return result
     })
 }
 
-/** The pull request of the last delivery; its branch is ours and moves along. */
-async function deliveredBefore(
-  { forge }: ActivityDeps,
-  owner: string,
-  prUrl: string | undefined,
-  repository: string,
+async function deliverAgent(
+  deps: ActivityDeps,
+  configs: ConfigBlobs,
+  input: Parameters<Activities['deliverAgent']>[0],
   signal: AbortSignal,
-) {
-  const number = Number(prUrl?.split('/').at(-1))
-  if (!Number.isInteger(number)) return undefined
-  const found = await forge.get(owner, repository, number, signal)
-  return found.state === 'open' ? found : undefined
+): Promise<DeliverResult> {
+  const { bcId, owner, requestId } = input
+  const config = await configs.agent(input.configBlobId, signal)
+  const row = await deps.catalog.agents.get(owner, bcId, signal)
+  const plan = input.planBlobId ? await configs.plan(input.planBlobId, signal) : defaultPlan
+  const { repository } = config
+  const location = await repositoryLocation(deps.catalog.repositories, owner, repository, signal)
+  const mirror = await deps.mirrors.attach(location, signal)
+  const base = row.baseCommit ?? (await mirror.resolve(config.ref, signal))
+  const before = await deliveredBefore(deps, { bcId, owner, repository, branch: plan.branch }, signal)
+  const shown = before?.pullRequest
+  return deliverCommit(
+    deps,
+    {
+      log: bcId,
+      owner,
+      requestId,
+      repository,
+      location,
+      mirror,
+      base,
+      commit: row.commit ?? base,
+      plan: {
+        ...plan,
+        branch: plan.branch || before?.branch || '',
+        base: plan.base || shown?.base || '',
+      },
+      defaultBranchName: `tutti/${bcId}`,
+      ...(before && { expected: before.commit }),
+      title: plan.title || shown?.title || row.title,
+      body: shown?.body ?? `Made by \`${config.agentSpec.split(' ', 1)[0]}\` as \`${bcId}\`.`,
+    },
+    signal,
+  )
+}
+
+/**
+ * The last delivery to this branch, or to any when none is named: a branch of ours moves along, and its pull request keeps what a
+ * person reads. Undefined when there is none, or its pull request is no longer open.
+ */
+async function deliveredBefore(
+  { eventLog, forge }: ActivityDeps,
+  { bcId, owner, repository, branch }: { bcId: AgentId; owner: string; repository: string; branch: string },
+  signal: AbortSignal,
+): Promise<{ branch: string; commit: string; pullRequest?: PullRequest } | undefined> {
+  const deliveries: Delivered[] = []
+  for await (const { event } of readEvents(eventLog, bcId, ['delivery'], signal)) {
+    if (event.outcome === 'delivered') deliveries.push(event)
+  }
+  const last = deliveries.findLast((event) => branch === '' || event.branch === branch)
+  if (!last) return undefined
+  const made = deliveries.findLast((event) => event.branch === last.branch && event.pullRequest)?.pullRequest
+  if (!made) return { branch: last.branch, commit: last.commit }
+  const pullRequest = await forge.get(owner, repository, made.number, signal)
+  return pullRequest.state === 'open' ? { branch: last.branch, commit: last.commit, pullRequest } : undefined
 }
 
 async function projectPullRequest(
   { eventLog, catalog }: ActivityDeps,
-  bcId: Parameters<Activities['deliverAgent']>[0]['bcId'],
+  bcId: AgentId,
   signal: AbortSignal,
 ): Promise<void> {
   const { last } = await eventLog.head(bcId, signal)
-  let delivered: Extract<DeliveryEvent, { outcome: 'delivered' }> | undefined
+  let delivered: Delivered | undefined
   for await (const { event } of readEvents(eventLog, bcId, ['delivery'], signal)) {
     if (event.outcome === 'delivered') delivered = event
   }

@@ -1,12 +1,20 @@
-import { mirrorRefs, type DeliveryPlan, type LogId } from '@tutti/core'
+import {
+  mirrorRefs,
+  TuttiError,
+  type DeliveryFailure,
+  type DeliveryPlan,
+  type EnsembleId,
+  type LogId,
+} from '@tutti/core'
 import type { Mirror } from '@tutti/git'
-import { encodeRunEvent, type DeliveryEvent } from '@tutti/protocol'
 import { cancellationSignal } from './cancellation.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities, DeliverResult } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { openEnsemble } from './ensemble-mirror.ts'
+import { endRecorded } from './end-recorded.ts'
 import { orFail } from './fail.ts'
+import { recordDelivery as record } from './record-delivery.ts'
 import { pushBranch } from './push-branch.ts'
 import { describeEnsemble } from '@tutti/forge'
 import { readOutcome } from './ensemble-outcome.ts'
@@ -27,6 +35,8 @@ export interface Delivery {
   readonly expected?: string
   readonly title: string
   readonly body: string
+  /** What to do when it cannot be delivered; put behind the reason. */
+  readonly otherwise?: string
 }
 
 /** Pushes the branch of an ensemble and opens its one pull request. */
@@ -35,36 +45,44 @@ export function createDeliver(deps: ActivityDeps, configs: ConfigBlobs): Activit
     orFail(async () => {
       const signal = cancellationSignal()
       const { ensembleId, owner } = input
-      const { config, mirror, location, base } = await openEnsemble(deps, configs, input, signal)
-      await mirror.updateRef(mirrorRefs.synthesis(ensembleId), input.commit, signal)
-      const outcome = await readOutcome(deps, configs, input, input, signal)
-      const check = await newestVerification(deps.eventLog, ensembleId, input.commit, signal)
-      const words = describeEnsemble({
-        ...outcome,
-        prompt: await configs.text(config.promptBlobId, signal),
-        strategy: config.strategy,
-        ...(check && { check: { command: config.checkCommand, result: check } }),
+      const end = { log: ensembleId, requestId: ensembleId }
+      return endRecorded(deps, end, signal, async () => {
+        const { config, mirror, location, base } = await openEnsemble(deps, configs, input, signal)
+        await mirror.updateRef(mirrorRefs.synthesis(ensembleId), input.commit, signal)
+        const outcome = await readOutcome(deps, configs, input, input, signal)
+        const check = await newestVerification(deps.eventLog, ensembleId, input.commit, signal)
+        const words = describeEnsemble({
+          ...outcome,
+          prompt: await configs.text(config.promptBlobId, signal),
+          strategy: config.strategy,
+          ...(check && { check: { command: config.checkCommand, result: check } }),
+        })
+        return deliverCommit(
+          deps,
+          {
+            log: ensembleId,
+            owner,
+            requestId: ensembleId,
+            repository: config.repository,
+            location,
+            mirror,
+            base,
+            commit: input.commit,
+            plan: config.delivery,
+            defaultBranchName: `tutti/${ensembleId}`,
+            title: config.delivery.title || words.title,
+            body: words.body,
+            otherwise: whereItIs(mirror, ensembleId, input.commit),
+          },
+          signal,
+        )
       })
-      return deliverCommit(
-        deps,
-        {
-          log: ensembleId,
-          owner,
-          requestId: ensembleId,
-          repository: config.repository,
-          location,
-          mirror,
-          base,
-          commit: input.commit,
-          plan: config.delivery,
-          defaultBranchName: `tutti/${ensembleId}`,
-          title: config.delivery.title || words.title,
-          body: words.body,
-        },
-        signal,
-      )
     })
 }
+
+/** An ensemble delivers once, so a person has to take it from here. */
+const whereItIs = ({ path }: Mirror, ensembleId: EnsembleId, commit: string): string =>
+  `The result is commit ${commit}: \`git fetch ${path} ${mirrorRefs.synthesis(ensembleId)}\` on the server brings it, and \`tutti agent deliver ID\` delivers the work of one agent.`
 
 /** Push, then find or create the pull request; each step looks first, so that a repeat after a crash changes nothing. */
 export async function deliverCommit(
@@ -76,6 +94,19 @@ export async function deliverCommit(
   if ((await mirror.treeOf(base, signal)) === (await mirror.treeOf(commit, signal))) {
     return record(deps, delivery, { outcome: 'nothing_to_deliver' }, signal)
   }
+  const fail = (failure: DeliveryFailure, detail: string) =>
+    record(
+      deps,
+      delivery,
+      { outcome: 'failed', failure, detail: `${detail} ${delivery.otherwise ?? ''}`.trim() },
+      signal,
+    )
+  if (plan.mode !== 'none' && plan.base !== '' && !(await hasBranch(deps, delivery, signal))) {
+    return fail(
+      'conflict',
+      `The repository has no branch "${plan.base}" that a pull request could be against.`,
+    )
+  }
   const request = {
     commit,
     branch: plan.branch || delivery.defaultBranchName,
@@ -83,7 +114,7 @@ export async function deliverCommit(
     ...(delivery.expected && { expected: delivery.expected }),
   }
   const pushed = await pushBranch(deps, mirror, request, signal)
-  if ('failure' in pushed) return record(deps, delivery, { outcome: 'failed', ...pushed }, signal)
+  if ('failure' in pushed) return fail(pushed.failure, pushed.detail)
   const { branch } = pushed
   if (plan.mode === 'none') return record(deps, delivery, { outcome: 'delivered', branch, commit }, signal)
   const pullRequest = await deps.crashPoint('deliver.pull_request', async () =>
@@ -112,22 +143,19 @@ export async function deliverCommit(
   )
 }
 
-type Outcome = DeliveryEvent extends infer Event
-  ? Event extends DeliveryEvent
-    ? Omit<Event, 'type' | 'requestId'>
-    : never
-  : never
-
-async function record(
-  deps: ActivityDeps,
-  { log, requestId }: Delivery,
-  outcome: Outcome,
+/** Whether the source has the base branch: as the mirror knows it, else as it is now. */
+async function hasBranch(
+  { mirrors }: ActivityDeps,
+  { mirror, location, plan }: Delivery,
   signal: AbortSignal,
-): Promise<DeliverResult> {
-  const event = { type: 'delivery', requestId, ...outcome } as DeliveryEvent
-  const once = { id: `delivery/${requestId}`, epoch: 0, sequence: 1 }
-  await deps.crashPoint('deliver.record', () =>
-    deps.eventLog.append(log, once, [encodeRunEvent(event)], signal),
-  )
-  return { outcome: event.outcome }
+): Promise<boolean> {
+  const has = (candidate: Mirror) =>
+    candidate.resolve(`refs/heads/${plan.base}`, signal).then(
+      () => true,
+      (thrown: unknown) => {
+        if (TuttiError.from(thrown).code === 'not_found') return false
+        throw thrown
+      },
+    )
+  return (await has(mirror)) || (await has(await mirrors.open(location, signal)))
 }

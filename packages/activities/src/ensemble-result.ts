@@ -55,6 +55,9 @@ export async function makeEnsembleResult(
       : null,
     report: outcome.report,
     pull_request: delivered?.pullRequest ? { ...delivered.pullRequest, branch: delivered.branch } : null,
+    ...(delivery?.outcome === 'failed' && {
+      delivery_failure: { failure: delivery.failure, detail: delivery.detail },
+    }),
     timings,
   }
 }

@@ -23,6 +23,9 @@ const permanent: Partial<Record<ErrorCode, Reason>> = {
   failed_precondition: 'setup_failed',
 }
 
+/** Whether trying again cannot help. */
+export const isPermanent = (code: ErrorCode): boolean => permanent[code] !== undefined
+
 /**
  * While an agent is being set up, what fails is what was asked for (a repository, a ref, a mount) rather than a part of ours. It is
  * final: the workflow tries it once.

@@ -1,4 +1,4 @@
-import { errorCodes, type ErrorCode, type TuttiError } from '@tutti/core'
+import { errorCodes, reasons, type ErrorCode, type Reason, type TuttiError } from '@tutti/core'
 import type { Palette } from './output/output.ts'
 import { quoteWord } from './output/quote-word.ts'
 import { safeText } from './output/terminal-text.ts'
@@ -45,4 +45,9 @@ function dataDirOf({ code, detail }: TuttiError): string {
   return code === 'unavailable' && typeof folder === 'string' ? ` --data-dir ${quoteWord(folder)}` : ''
 }
 
-export const exitCodeOf = (error: TuttiError): number => errorCodes[error.code].exit
+/** The exit code of the reason that stands beside the error, else of its code. */
+export function exitCodeOf({ code, detail }: TuttiError): number {
+  const { reason } = detail
+  if (typeof reason === 'string' && Object.hasOwn(reasons, reason)) return reasons[reason as Reason].exit
+  return errorCodes[code].exit
+}

@@ -1,4 +1,4 @@
-import type { AgentStatus, EnsembleId, AgentId, EnsemblePhase, Reason } from '@tutti/core'
+import type { AgentStatus, DeliveryFailure, EnsembleId, AgentId, EnsemblePhase, Reason } from '@tutti/core'
 
 /** What `tutti run -o json` prints and `GetEnsemble` answers; names as on the wire. */
 export interface EnsembleResult {
@@ -9,6 +9,8 @@ export interface EnsembleResult {
   readonly synthesis: SynthesisResult | null
   readonly report: MergeReport
   readonly pull_request: PullRequestResult | null
+  /** Beside the reason `delivery_failed`: what stood in the way, and what to do; absent otherwise. */
+  readonly delivery_failure?: DeliveryFailureResult
   /** Milliseconds spent in each phase, by name. */
   readonly timings: Readonly<Record<string, number>>
 }
@@ -61,6 +63,11 @@ export interface FailureReport {
   readonly message: string
   /** The command that shows the log of the attempt. */
   readonly log_command: string
+}
+
+export interface DeliveryFailureResult {
+  readonly failure: DeliveryFailure
+  readonly detail: string
 }
 
 export interface PullRequestResult {

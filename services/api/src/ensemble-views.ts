@@ -67,6 +67,8 @@ export function toEnsemble(parts: EnsembleParts): Ensemble {
         }
       : {}),
     ...(result ? { report: reportInit(result) } : {}),
+    deliveryFailure: result?.delivery_failure?.failure ?? '',
+    deliveryDetail: result?.delivery_failure?.detail ?? '',
     ...(pullRequest
       ? {
           pullRequest: {

@@ -1,4 +1,4 @@
-import type { AgentId, EnsembleId, Reason } from '@tutti/core'
+import type { AgentId, DeliveryFailure, EnsembleId, Reason } from '@tutti/core'
 import type { Ensemble } from '@tutti/proto'
 import type { EnsembleResult } from '@tutti/protocol'
 import { phaseFromWire, workflowStatusFromWire } from '@tutti/protocol/wire'
@@ -58,6 +58,12 @@ export function ensembleResult(ensemble: Ensemble): EnsembleResult {
     pull_request: pullRequest
       ? { url: pullRequest.url, number: Number(pullRequest.number), branch: pullRequest.branch }
       : null,
+    ...(ensemble.deliveryFailure !== '' && {
+      delivery_failure: {
+        failure: ensemble.deliveryFailure as DeliveryFailure,
+        detail: ensemble.deliveryDetail,
+      },
+    }),
     timings: phaseTimes(ensemble),
   }
 }

@@ -48,12 +48,13 @@ export function renderSummary(ensemble: Ensemble, options: SummaryOptions): stri
 }
 
 function sentence(
-  { reason, deliveryFailure, report }: Ensemble,
+  { reason, deliveryDetail, deliveryFailure, report }: Ensemble,
   { stoppedHere = false }: SummaryOptions,
 ): string {
   const words = Object.hasOwn(reasons, reason)
     ? byWhom(reasons[reason as Reason].sentence, stoppedHere)
     : safeLine(reason)
+  if (deliveryDetail !== '') return `${words} ${safeLine(deliveryDetail)}`
   const failure = Object.hasOwn(deliveryFailures, deliveryFailure)
     ? ` ${deliveryFailures[deliveryFailure as DeliveryFailure]}`
     : ''

@@ -129,7 +129,7 @@ export function createDeliver(deps: HandlerDeps) {
         if (event.outcome !== 'failed') return event
         throw new TuttiError(
           event.failure === 'forge_unavailable' ? 'unavailable' : 'failed_precondition',
-          `${deliveryFailures[event.failure]} The work is kept. ${event.detail}`.trim(),
+          `${event.detail || deliveryFailures[event.failure]} The work is kept.`,
           { reason: 'delivery_failed', delivery_failure: event.failure },
         )
       }

@@ -499,14 +499,14 @@ export declare type DeliverAgentRequest = Message<"tutti.v1.DeliverAgentRequest"
   branch: string;
 
   /**
-   * Empty: made from the prompt.
+   * Empty: that of the open pull request, else made from the prompt.
    *
    * @generated from field: string title = 3;
    */
   title: string;
 
   /**
-   * Empty: the branch that the agent started from.
+   * Empty: that of the open pull request, else the repository's default branch.
    *
    * @generated from field: string base = 4;
    */

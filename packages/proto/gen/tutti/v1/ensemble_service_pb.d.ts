@@ -109,6 +109,13 @@ export declare type Ensemble = Message<"tutti.v1.Ensemble"> & {
    * @generated from field: string head_offset_key = 15;
    */
   headOffsetKey: string;
+
+  /**
+   * Beside `delivery_failure`: what git or the forge said, and where the result is.
+   *
+   * @generated from field: string delivery_detail = 16;
+   */
+  deliveryDetail: string;
 };
 
 /**
