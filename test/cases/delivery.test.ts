@@ -1,7 +1,8 @@
+import { existsSync, renameSync } from 'node:fs'
 import type { TuttiClient } from '@tutti/client'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
-import { startAgent } from './agent-driver.ts'
+import { driveAgent, startAgent } from './agent-driver.ts'
 import { connect } from './connect.ts'
 
 const temporalPath = inject('temporalServer')
@@ -142,5 +143,40 @@ describe.skipIf(!temporalPath)('delivering one agent', { timeout: 120_000 }, () 
     repository.git('branch', 'release')
     const answer = await stack.json<DeliverJson>(['agent', 'deliver', agent.bcId, '--base', 'release'])
     expect(answer.pull_request).toMatchObject({ base: 'release' })
+  })
+
+  test('a target that is gone: the result says so and where the work is', async () => {
+    repository = createTestRepository({ 'README.md': 'hello\n' })
+    const { repository: added } = await client.repositories.addRepository({ path: repository.path })
+    const { ensembleId, bcIds } = await client.composers.startParallelAgentWorkflow({
+      spec: {
+        prompt: 'ask: go?\nwrite: one.txt 1',
+        repository: { location: { case: 'registered', value: added!.name } },
+        count: 1,
+        agents: [{ spec: 'embedded:scripted' }],
+      },
+    })
+    await driveAgent(client, bcIds[0]!).waitFor((event) => event.type === 'agent_question')
+    const away = `${repository.path}-away`
+    renameSync(repository.path, away)
+    try {
+      await client.agents.answerQuestion({ bcId: bcIds[0]!, answer: 'yes' })
+      for await (const _ of client.ensembles.streamEnsembleEvents({ ensembleId, follow: true }));
+      const { ensemble } = await client.ensembles.getEnsemble({ ensembleId })
+      expect(ensemble).toMatchObject({ reason: 'delivery_failed', deliveryFailure: 'forge_unavailable' })
+      const { commit } = ensemble!.synthesis!
+      expect(ensemble!.deliveryDetail).toMatch(/does not appear to be a git repository|could not be reached/)
+      const [, fetched = ''] = /`git (fetch [^`]+)`/.exec(ensemble!.deliveryDetail) ?? []
+      const text = await stack.run(['ensemble', 'get', ensembleId])
+      expect(text.stdout).toContain(fetched)
+      const single = await stack.run(['agent', 'deliver', bcIds[0]!])
+      expect(single.code).toBe(9)
+      expect(single.stderr).toContain('could not be reached')
+      renameSync(away, repository.path)
+      repository.git(...fetched.split(' '))
+      expect(repository.git('rev-parse', 'FETCH_HEAD').trim()).toBe(commit)
+    } finally {
+      if (existsSync(away)) renameSync(away, repository.path)
+    }
   })
 })
