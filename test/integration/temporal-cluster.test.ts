@@ -34,6 +34,7 @@ describe.skipIf(!temporalPath)(
         server: {
           executable: { type: 'existing-path', path: temporalPath! },
           namespace: 'elsewhere',
+          log: { format: 'pretty', level: 'error' },
           searchAttributes: Object.values(searchAttributes).map((name) =>
             defineSearchAttributeKey(name, SearchAttributeType.KEYWORD),
           ),

@@ -1,11 +1,22 @@
-import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
+import { ApplicationFailure, CancelledFailure, type Logger } from '@temporalio/common'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { TuttiError, errorCodes, type ErrorCode } from '@tutti/core'
 import { expect, test } from 'vitest'
 import { orFail, setupReasons } from './fail.ts'
 
+const nothing = () => {}
+/** Every activity here fails, as it should; Temporal would print each with its stack. */
+const silent: Logger = {
+  log: nothing,
+  trace: nothing,
+  debug: nothing,
+  info: nothing,
+  warn: nothing,
+  error: nothing,
+}
+
 async function thrownBy(error: unknown, cancelled = false, table?: typeof setupReasons): Promise<unknown> {
-  const environment = new MockActivityEnvironment()
+  const environment = new MockActivityEnvironment({}, { logger: silent })
   if (cancelled) environment.cancel('CANCELLED')
   return environment
     .run(() =>

@@ -8,6 +8,9 @@ import { createLocalAgentHost } from '@tutti/testkit'
 import { expect, onTestFinished, test } from 'vitest'
 import { createEmbeddedAdapter } from './embedded-adapter.ts'
 
+// The SDK would warn of a model that it does not know.
+Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
+
 const never = new AbortController().signal
 
 // A fake: it speaks Anthropic's Messages protocol over real HTTP and gives two prepared answers; no model thinks here.

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { AgentConfig } from '@tutti/core'
 import {
   createLocalSandboxes,
@@ -79,7 +80,9 @@ export async function createTestBench(
   const commit = git(work, 'rev-parse', 'HEAD')
   const mirror = join(folder, 'mirror.git')
   git(folder, 'clone', '-q', '--bare', 'work', mirror)
-  const serverPath = await buildAgentServer(join(tmpdir(), 'tutti-agent-server-build'))
+  const serverPath = await buildAgentServer(
+    fileURLToPath(new URL('../../../node_modules/.cache/tutti/agent-server', import.meta.url)),
+  )
   const provider = createLocalSandboxes({
     root: join(folder, 'sandboxes'),
     nodePath: process.execPath,

@@ -182,6 +182,8 @@ export async function createTuttiStack(options: TuttiStackOptions): Promise<Tutt
     },
     cli(args, { env = {}, input } = {}) {
       const child = launch(args, { ...base, ...env })
+      // One that ends without reading breaks the pipe; its exit says so.
+      child.stdin.on('error', () => {})
       child.stdin.end(input ?? '')
       const out = { stdout: '', stderr: '' }
       child.stdout.on('data', (data: Buffer) => (out.stdout += data.toString()))

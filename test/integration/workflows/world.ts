@@ -119,7 +119,9 @@ export async function startTemporal(path: string, { timeSkipping = false } = {})
   const executable = { type: 'existing-path' as const, path }
   const env = timeSkipping
     ? await TestWorkflowEnvironment.createTimeSkipping({ server: { executable } })
-    : await TestWorkflowEnvironment.createLocal({ server: { executable, searchAttributes: attributeKeys } })
+    : await TestWorkflowEnvironment.createLocal({
+        server: { executable, searchAttributes: attributeKeys, log: { format: 'pretty', level: 'error' } },
+      })
   if (timeSkipping) {
     await env.connection.operatorService.addSearchAttributes({
       namespace: env.client.options.namespace,
