@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { PNPM } from './setup/install-dependencies.mjs'
 import { pinnedEnvironment } from './setup/pinned-node.mjs'
 import { root } from './setup/root.mjs'
 import { say } from './setup/say.mjs'
@@ -23,7 +22,7 @@ await untilInterrupted(async (signal) => {
     await setUp({ signal, forTests: true })
     for (const check of ['lint', 'typecheck']) {
       say(`\n── ${check}`)
-      if ((await run('npx', [...PNPM, 'run', check], signal)) !== 0) total.failed += 1
+      if ((await run('npm', ['run', '--silent', check], signal)) !== 0) total.failed += 1
     }
     say('\n── tests')
     await runTests(signal)

@@ -7,7 +7,7 @@ import { runStep } from './run-step.mjs'
 import { setUpError } from './set-up-error.mjs'
 
 /** The package manager, always by this version: it is fetched by npx, never installed. */
-export const PNPM = ['--yes', 'pnpm@12.21.0']
+const PNPM = ['--yes', 'pnpm@12.21.0']
 
 const stamp = join(root, 'node_modules', '.cache', 'tutti', 'installed')
 

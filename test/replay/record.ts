@@ -1,5 +1,5 @@
 /**
- * Records the histories that replay.test.ts replays: `node test/replay/record.ts v0.2 [scenario…]`. Run it for a new version,
+ * Records the histories that replay.test.ts replays: `npm run replay:record -- v0.2 [scenario…]`. Run it for a new version,
  * before its first release; recorded ones of a released version are never changed, since runs of that version may still be open.
  */
 import { mkdir, writeFile } from 'node:fs/promises'
@@ -11,7 +11,7 @@ import { scenarios } from './scenarios.ts'
 
 const [version, ...names] = process.argv.slice(2)
 if (!version || !/^v\d+\.\d+$/.test(version))
-  throw new Error('Which version? For example: node test/replay/record.ts v0.2')
+  throw new Error('Which version? For example: npm run replay:record -- v0.2')
 const server = await findTemporalServer({ env: { ...process.env, TEMPORAL_ADDRESS: undefined } })
 if (server.kind !== 'binary') throw new Error(describeTemporal(server))
 
