@@ -7,10 +7,12 @@ import {
   EnsembleService,
   FollowupMode,
   ParallelAgentWorkflowStatusUpdate_Phase as Phase,
+  PullRequestService,
   RepositoryService,
   type StreamConversationResponse,
 } from '@tutti/proto'
 import { encodeRunEvent } from '@tutti/protocol'
+import { createTestRepository } from '@tutti/testkit'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startDemoApi, type DemoApi } from './demo-api.ts'
 
@@ -25,12 +27,27 @@ afterAll(() => api.close())
 
 test('a repository is registered by any folder in it, once', async () => {
   const repositories = api.client(RepositoryService)
-  const added = await repositories.addRepository({ path: `${api.files.path}/.git`, name: 'other' })
+  const added = await repositories.addRepository({ path: `${api.files.path}/.git` })
   expect(added.repository).toMatchObject({ name: 'demo', path: api.files.path, defaultBranch: 'main' })
   expect((await repositories.listRepositories({})).repositories).toHaveLength(1)
+  await expect(repositories.addRepository({ path: api.files.path, name: 'other' })).rejects.toThrow(
+    /already_exists.*registered as demo already/,
+  )
+  const rival = createTestRepository({ 'b.txt': 'b\n' })
+  await expect(repositories.addRepository({ path: rival.path, name: 'demo' })).rejects.toThrow(
+    /already_exists.*another name/,
+  )
+  rival.remove()
   await expect(repositories.addRepository({ path: '/nowhere' })).rejects.toThrow(
     /invalid_argument.*does not exist/,
   )
+})
+
+test('pull requests of a repository that nobody registered are not found', async () => {
+  const pullRequests = api.client(PullRequestService)
+  await expect(pullRequests.listPullRequests({ repository: 'nope' })).rejects.toThrow(/not_found.*nope/)
+  for (const known of ['demo', 'https://example.org/x', ''])
+    expect((await pullRequests.listPullRequests({ repository: known })).pullRequests).toEqual([])
 })
 
 describe('one agent', () => {

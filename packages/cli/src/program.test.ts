@@ -119,6 +119,17 @@ describe('help', () => {
   )
 })
 
+test.each([[[]], [['agent']], [['help']], [['help', 'agent']]])(
+  '%j prints help on stdout and nothing else',
+  async (argv) => {
+    const { code, stdout, stderr } = await run(...argv)
+    expect(stdout).toMatch(/^Usage: tutti/)
+    expect(stderr).toBe('')
+    // A script that left out the command has done nothing.
+    expect(code).toBe(argv[0] === 'help' ? 0 : 64)
+  },
+)
+
 describe('errors say what happened and what to run next', () => {
   test.each([
     [['agent', 'list'], 69, /error\[unavailable\]: No Tutti server.*\nnext: tutti dev --data-dir/],
@@ -132,7 +143,14 @@ describe('errors say what happened and what to run next', () => {
     [['run', 'x', '--repo', '.', '--agents', '0'], 64, /--agents.*from 1 to 50.*\nnext: tutti run --help/],
     [['run', 'x', '--repo', '.', '--strategy', 'guess'], 64, /error\[invalid_argument\]/],
     [['run', 'x', '--repo', '.', '--child-timeout', 'soon'], 64, /--child-timeout/],
-    [['run', '-f', 'missing.yaml'], 64, /missing\.yaml cannot be read: ENOENT/],
+    [['run', '-f', 'missing.yaml'], 64, /\/missing\.yaml does not exist.*--file\.\nnext: tutti run --help/],
+    [['run', '-f', '.'], 64, /is a folder.*--file/],
+    [['run', '-f', '/dev/zero'], 64, /\/dev\/zero is larger than 1 MiB/],
+    [['run', 'x', '--repo', '.', '--env', 'NOT_SET'], 64, /--env NOT_SET: .* is not set here.*NOT_SET=VALUE/],
+    [['serve', 'worker', '--max-sandboxes', '1001'], 64, /--max-sandboxes.*from 1 to 1000/],
+    [['agent', 'send', 'bc-1', ' '], 64, /The message is empty/],
+    [['help', 'nope'], 64, /error\[invalid_argument\]: unknown command 'nope'\nnext: tutti --help/],
+    [['agent', 'help', 'nope'], 64, /unknown command 'nope'\nnext: tutti agent --help/],
     [['run', 'x'], 64, /--repo/],
     [['-o', 'xml', 'agent', 'list'], 64, /error\[invalid_argument\]/],
   ])('%j', async (argv, code, words) => {

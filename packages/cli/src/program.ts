@@ -37,14 +37,15 @@ export function buildProgram(deps: CliDeps): Command {
     .configureHelp({ showGlobalOptions: true, sortSubcommands: false })
     .configureOutput({
       writeOut: (text) => deps.stdout.write(text),
-      writeErr: (text) => deps.stderr.write(text),
+      // Only help goes this way, which is what a command without its subcommand prints.
+      writeErr: (text) => deps.stdout.write(text),
       // It repeats what was given, which may come out of a script or a pasted line.
-      outputError: (text, write) =>
-        write(safeText(text.replace(/^error: /, 'error[invalid_argument]: '), { colors: false })),
+      outputError: (text) =>
+        deps.stderr.write(safeText(text.replace(/^error: /, 'error[invalid_argument]: '), { colors: false })),
       getOutHelpWidth: () => Math.min(100, deps.stdout.columns),
-      getErrHelpWidth: () => Math.min(100, deps.stderr.columns),
+      getErrHelpWidth: () => Math.min(100, deps.stdout.columns),
       getOutHasColors: () => deps.stdout.isTTY,
-      getErrHasColors: () => deps.stderr.isTTY,
+      getErrHasColors: () => deps.stdout.isTTY,
     })
     .exitOverride()
     .showSuggestionAfterError()

@@ -1,4 +1,5 @@
 import { errorCodes, reasons, type ErrorCode, type Reason, type TuttiError } from '@tutti/core'
+import { flagOfField } from './flag-of-field.ts'
 import type { Palette } from './output/output.ts'
 import { quoteWord } from './output/quote-word.ts'
 import { safeText } from './output/terminal-text.ts'
@@ -32,11 +33,19 @@ function listOf(command: string, tutti: string): string {
  * program's name, `tutti` that name.
  */
 export function describeError(error: TuttiError, command: string, tutti: string, paint: Palette): string {
-  const message = safeText(error.message, { colors: false })
-  const field = typeof error.detail['field'] === 'string' ? error.detail['field'] : undefined
-  const where =
-    field !== undefined && !message.includes(field) ? ` (${safeText(field, { colors: false })})` : ''
+  const field = typeof error.detail['field'] === 'string' ? error.detail['field'] : ''
+  const flag = flagOfField(field) ?? field
+  // Where the server names its field, the person should read what they wrote.
+  const message = safeText(replaceName(error.message, field, flag), { colors: false })
+  const where = flag !== '' && !message.includes(flag) ? ` (${safeText(flag, { colors: false })})` : ''
   return `${paint.red(`error[${error.code}]:`)} ${message}${where}\n${paint.dim('next:')} ${nextCommand[error.code](command, tutti).replace('  ', ' ')}${dataDirOf(error)}`
+}
+
+/** A plain word is the field's name only where the message begins with it; within a sentence it is a word. */
+function replaceName(message: string, name: string, by: string): string {
+  if (name === '') return message
+  if (message.startsWith(`${name}:`) || message.startsWith(`${name} `)) return by + message.slice(name.length)
+  return /[.[_]/.test(name) ? message.replaceAll(name, () => by) : message
 }
 
 /** A server is started where it was looked for. */

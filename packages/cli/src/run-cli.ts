@@ -11,11 +11,12 @@ import { buildProgram } from './program.ts'
 export async function runCli(argv: readonly string[], deps: CliDeps): Promise<void> {
   const program = buildProgram(deps)
   try {
+    checkHelpTopic(program, argv)
     await program.parseAsync(argv, { from: 'user' })
   } catch (thrown) {
     if (thrown instanceof CommanderError) {
-      // Help and version end this way too; commander has printed what there is to say, but not where to read on.
-      if (thrown.exitCode !== 0)
+      // Help and version end this way too; commander has printed what there is to say, but not where to read on after an error.
+      if (thrown.exitCode !== 0 && thrown.code !== 'commander.help')
         deps.stderr.write(
           `next: ${programName(deps.env)} ${commandPath(program, argv)} --help\n`.replace('  ', ' '),
         )
@@ -32,6 +33,19 @@ export async function runCli(argv: readonly string[], deps: CliDeps): Promise<vo
     if (error.code === 'internal' && deps.env['TUTTI_DEBUG']) deps.stderr.write(`${causes(thrown)}\n`)
     deps.setExitCode(exitCodeOf(error))
   }
+}
+
+/** commander answers `help` about a command that does not exist with the help of its parent. */
+function checkHelpTopic(program: Command, argv: readonly string[]): void {
+  const at = argv.indexOf('help')
+  const topic = at < 0 ? undefined : argv[at + 1]
+  if (topic === undefined || topic.startsWith('-')) return
+  const parent = commandPath(program, argv.slice(0, at))
+    .split(' ')
+    .reduce((command, name) => command.commands.find((child) => child.name() === name) ?? command, program)
+  // Only a group has a help command; else the word is an argument, such as a prompt.
+  if (parent.commands.length === 0 || parent.commands.some((child) => child.name() === topic)) return
+  parent.error(`error: unknown command '${topic}'`, { code: 'commander.unknownCommand' })
 }
 
 /** `agent get` for `--data-dir x agent get ID`. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
+import { TuttiError } from '@tutti/core'
 import { BackgroundComposerSource, FollowupMode } from '@tutti/proto'
 import { workflowStatusFromWire } from '@tutti/protocol/wire'
 import type { Cli } from '../cli.ts'
@@ -28,12 +29,22 @@ export function addAgentSend(agent: Command, cli: Cli): void {
     .action(
       cli.action<[string, string], SendFlags>(async (context, id, message, flags) => {
         const { output, signal, deps } = context
+        const followup = message === '-' ? await deps.readStdin() : message
+        if (followup.trim() === '') {
+          throw new TuttiError(
+            'invalid_argument',
+            'The message is empty: say what the agent should do next.',
+            {
+              field: 'message',
+            },
+          )
+        }
         const client = await context.connect()
         const bcId = await resolveAgentId(client, id, signal)
         const answer = await client.composers.addAsyncFollowupBackgroundComposer(
           {
             bcId,
-            followup: message === '-' ? await deps.readStdin() : message,
+            followup,
             followupSource: BackgroundComposerSource.CLI,
             tutti: {
               mode: flags.interrupt === true ? FollowupMode.INTERRUPT : FollowupMode.QUEUE,

@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
+import { TuttiError } from '@tutti/core'
 import type { Cli } from '../cli.ts'
+import type { CliContext } from '../context.ts'
 import { examples } from '../examples.ts'
 import { runEnsemble } from '../run/run-ensemble.ts'
+import { nameFile } from '../spec/name-file.ts'
 import { addRunFlags, buildEnsembleSpec, type RunFlags } from '../spec/run-flags.ts'
 
 interface RunOptions extends RunFlags {
@@ -41,14 +44,28 @@ ${examples(
             options.maxSandboxes === undefined
               ? {}
               : { 'sandboxes.max': { value: options.maxSandboxes, flag: '--max-sandboxes' } as const }
+          await checkEnv(asked.spec.sandbox?.env ?? [], context)
           return runEnsemble(context, {
             asked,
             config: context.config(flags),
             flagsForServer: Object.keys(flags),
             idempotencyKey: options.idempotencyKey ?? randomUUID(),
+          }).catch((error: unknown) => {
+            throw nameFile(error, options.file, options)
           })
         },
         { signals: false },
       ),
     )
+}
+
+/** Where this command starts the worker, the worker has this environment; a server that is up has its own, and says what it lacks. */
+async function checkEnv(names: readonly string[], context: CliContext): Promise<void> {
+  const missing = names.find((name) => context.deps.env[name] === undefined)
+  if (missing === undefined || (await context.tryConnect())) return
+  throw new TuttiError(
+    'invalid_argument',
+    `--env ${missing}: the variable ${missing} is not set here. Set it, or give --env ${missing}=VALUE.`,
+    { field: '--env', name: missing },
+  )
 }

@@ -7,6 +7,8 @@ import { parseSize, writeSize } from '../values/size.ts'
 export type SettingValue = number | string
 
 const countBounds: Partial<Record<SettingName, readonly [number, number]>> = {
+  // More agents at once than any one host can feed.
+  'sandboxes.max': [1, 1000],
   'server.port': [0, 65_535],
   'worker.metrics_port': [0, 65_535],
   'ensemble.agents': [1, limits.maxChildren],

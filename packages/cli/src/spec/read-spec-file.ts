@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { closeSync, openSync, readSync } from 'node:fs'
+import { resolve } from 'node:path'
 import {
   create,
   fromJson,
@@ -9,7 +10,7 @@ import {
 } from '@bufbuild/protobuf'
 import { TuttiError } from '@tutti/core'
 import { EnsembleSpecSchema, type EnsembleSpec } from '@tutti/proto'
-import { YAMLParseError, parse } from 'yaml'
+import { parseDocument } from 'yaml'
 import { parseDuration } from '../values/duration.ts'
 import { parseSize } from '../values/size.ts'
 
@@ -26,19 +27,45 @@ export interface SpecFile {
  *
  * @throws TuttiError `invalid_argument` that names the file and the place in it.
  */
-export function readSpecFile(path: string): SpecFile {
-  let text: string
+export function readSpecFile(path: string, cwd: string): SpecFile {
+  return parseSpec(readText(path, resolve(cwd, path)), path)
+}
+
+/** A prompt has its place in a file, more has not; a device would never end. */
+const maxFileBytes = 1 << 20
+
+const whyUnreadable: Readonly<Record<string, string>> = {
+  ENOENT: 'does not exist',
+  EISDIR: 'is a folder',
+  EACCES: 'may not be read by this user',
+}
+
+function readText(path: string, fullPath: string): string {
+  const buffer = Buffer.alloc(maxFileBytes + 1)
+  let length = 0
   try {
-    text = readFileSync(path, 'utf8')
+    const file = openSync(fullPath, 'r')
+    try {
+      for (let count = -1; count !== 0 && length < buffer.length; length += count)
+        count = readSync(file, buffer, length, buffer.length - length, null)
+    } finally {
+      closeSync(file)
+    }
   } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
     throw new TuttiError(
       'invalid_argument',
-      `${path} cannot be read: ${(error as NodeJS.ErrnoException).code}.`,
-      { path },
+      `${fullPath} ${whyUnreadable[code] ?? `cannot be read (${code})`}. Give the path of an ensemble file to --file.`,
+      { path, field: '--file' },
       error,
     )
   }
-  return parseSpec(text, path)
+  if (length <= maxFileBytes) return buffer.toString('utf8', 0, length)
+  throw new TuttiError(
+    'invalid_argument',
+    `${path} is larger than 1 MiB, so it is no ensemble file. Give the path of one to --file.`,
+    { path, field: '--file' },
+  )
 }
 
 /** As {@link readSpecFile} on the text itself. */
@@ -65,12 +92,21 @@ export function parseSpec(text: string, path: string): SpecFile {
 export const emptySpec = (): SpecFile => ({ spec: create(EnsembleSpecSchema) })
 
 function parseYaml(text: string, path: string): unknown {
+  const document = parseDocument(text, { prettyErrors: true, strict: true, uniqueKeys: true })
+  // A warning is about a tag that is not known here, so its value would be another than was meant.
+  const [problem] = [...document.errors, ...document.warnings]
+  if (problem) throw refuse(problem, problem.linePos?.[0].line ?? 1)
   try {
-    return parse(text, { maxAliasCount: 100, prettyErrors: true, strict: true, uniqueKeys: true })
+    return document.toJS({ maxAliasCount: 100 })
   } catch (error) {
-    const line = error instanceof YAMLParseError ? (error.linePos?.[0].line ?? 1) : 1
-    const [reason] = (error as Error).message.split('\n')
-    throw new TuttiError('invalid_argument', `${path}:${line}: ${reason}`, { path, line }, error)
+    throw refuse(error as Error, 1)
+  }
+
+  function refuse(error: Error, line: number): TuttiError {
+    const [reason = ''] = error.message.split('\n')
+    // The library ends with the place, which stands in front here, and an announcement of the lines that were cut off.
+    const plain = reason.replace(/ at line \d+, column \d+:?$/, '').replace(/[.:]$/, '')
+    return new TuttiError('invalid_argument', `${path}:${line}: ${plain}.`, { path, line }, error)
   }
 }
 
@@ -84,8 +120,7 @@ function toJson(desc: DescMessage, value: Record<string, unknown>, path: string,
     const field = desc.fields.find((candidate) => candidate.name === key || candidate.jsonName === key)
     const where = at === '' ? key : `${at}.${key}`
     if (!field) {
-      const known = desc.fields.map((candidate) => candidate.name).join(', ')
-      throw new TuttiError('invalid_argument', `${path}: ${where} is not a key. Known here: ${known}.`, {
+      throw new TuttiError('invalid_argument', `${path}: ${where} is not a key. ${knownKeys(desc, value)}`, {
         path,
         field: where,
       })
@@ -94,6 +129,15 @@ function toJson(desc: DescMessage, value: Record<string, unknown>, path: string,
     result[key] = fieldToJson(field, given, path, where)
   }
   return result
+}
+
+/** Keys in the spelling that this part of the file has. */
+function knownKeys({ fields }: DescMessage, value: Record<string, unknown>): string {
+  const snake = Object.keys(value).some((key) => key.includes('_'))
+  const names = fields.map(({ name, jsonName }) => (snake ? name : jsonName))
+  const compound = fields.find(({ name, jsonName }) => name !== jsonName)
+  const other = compound && (snake ? compound.jsonName : compound.name)
+  return `Known here: ${names.join(', ')}.${other === undefined ? '' : ` They may also be written like ${other}.`}`
 }
 
 function fieldToJson(field: DescField, given: unknown, path: string, where: string): JsonValue {

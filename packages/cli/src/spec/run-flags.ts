@@ -64,7 +64,7 @@ export interface AskedFor {
  * @throws TuttiError `invalid_argument` with the flag or the place in the file.
  */
 export function buildEnsembleSpec(prompt: string | undefined, flags: RunFlags, cwd: string): AskedFor {
-  const file = flags.file === undefined ? emptySpec() : readSpecFile(flags.file)
+  const file = flags.file === undefined ? emptySpec() : readSpecFile(flags.file, cwd)
   const { spec } = file
   if (prompt !== undefined) spec.prompt = prompt
   if (spec.prompt.trim() === '') {

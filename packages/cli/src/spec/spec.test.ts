@@ -125,6 +125,10 @@ describe('API-01 what a file may not say', () => {
     ['prompt: [1', /e\.yaml:\d+:/],
     ['prompt: a\nprompt: b', /e\.yaml:\d+:/],
     ['- a list', /must be a mapping/],
+    ['prompt: {a: 1\n', /^e\.yaml:\d+: [^:]*\.$/],
+    ['prompt: !!js/function x', /^e\.yaml:1: Unresolved tag/],
+    ['checkComand: x', /Known here: .*checkCommand.* written like check_command\./],
+    ['check_comand: x', /Known here: .*check_command.* written like checkCommand\./],
   ])('%j', (text, words) => expect(refuse(text)).toMatch(words))
 })
 

@@ -22,6 +22,7 @@ export function createPullRequests(deps: HandlerDeps) {
   return {
     async listPullRequests(request: ListPullRequestsRequest, context: CallContext) {
       const { owner } = callerOf(context)
+      await checkRepository(owner, request.repository, context.signal)
       const wanted = new Set(request.states)
       const shown = (row: PullRequestRow) =>
         (wanted.size === 0 || wanted.has(states[row.state])) &&
@@ -43,6 +44,12 @@ export function createPullRequests(deps: HandlerDeps) {
       const { repository, baseCommit, headCommit } = await find(owner, key!, context.signal)
       yield* streamDiff(deps, { owner, repository, baseCommit, commit: headCommit }, context.signal)
     },
+  }
+
+  /** A name that is not registered is not a repository without pull requests; of a URL nobody knows. */
+  async function checkRepository(owner: string, name: string, signal: AbortSignal): Promise<void> {
+    if (name === '' || /[:/]/.test(name)) return
+    await deps.catalog.repositories.get(owner, name, signal)
   }
 
   async function find(
@@ -74,7 +81,7 @@ export function createPullRequests(deps: HandlerDeps) {
     if (second) {
       throw new TuttiError(
         'invalid_argument',
-        `Several repositories have a pull request ${number}. Name one in key.repository: ${found.map((row) => row.repository).join(', ')}.`,
+        `Several repositories have a pull request ${number}. Name one with key.repository: ${found.map((row) => row.repository).join(', ')}.`,
         { field: 'key.repository' },
       )
     }

@@ -21,6 +21,7 @@ export function createRepositories({ catalog, mirrors, clock }: HandlerDeps) {
         )
       }
       const location = await repositoryRoot(request.path)
+      await refuseOtherName(owner, request.name, location, context.signal)
       const branch = await mirrors.defaultBranch(location, context.signal)
       const name = request.name || nameOf(location)
       const row = await catalog.repositories.add(owner, name, location, clock.now(), context.signal)
@@ -46,6 +47,33 @@ export function createRepositories({ catalog, mirrors, clock }: HandlerDeps) {
         nextPageToken: last ? Buffer.from(last.name).toString('base64url') : '',
       }
     },
+  }
+
+  /** A name is given once: who asks for another, or for one that is taken, must not get something else without a word. */
+  async function refuseOtherName(
+    owner: string,
+    name: string,
+    location: string,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (name === '') return
+    const rows = await catalog.repositories.list(owner, signal)
+    const known = rows.find((row) => row.location === location)
+    if (known && known.name !== name) {
+      throw new TuttiError(
+        'already_exists',
+        `${location} is registered as ${known.name} already. Use that name; it cannot be changed.`,
+        { field: 'name', name: known.name },
+      )
+    }
+    const rival = rows.find((row) => row.name === name)
+    if (rival && rival.location !== location) {
+      throw new TuttiError(
+        'already_exists',
+        `${name} is the name of ${rival.location} already. Give another name.`,
+        { field: 'name', name },
+      )
+    }
   }
 }
 
