@@ -26,11 +26,14 @@ export function addAgentCreate(agent: Command, cli: Cli): void {
   const command = agent
     .command('create <prompt>')
     .description('start one agent and print its id; it goes on after this command has ended')
-    .requiredOption('--repo <path-or-url>', 'the repository to work on')
+    .requiredOption(
+      '--repo <path-or-url>',
+      'the repository to work on: what is committed, not the uncommitted changes',
+    )
     .option('--ref <ref>', 'the branch, tag or commit to start from (default: the default branch)')
     .option('--agent <spec>', "what runs it: 'command:PROGRAM ARGS' or 'embedded:BRAIN'")
     .option('--title <text>', 'one line (default: made from the prompt)')
-    .option('--turn-timeout <duration>', 'how long one turn may take')
+    .option('--turn-timeout <duration>', 'how long one turn may take, for example 45m (default: 2h)')
     .option('--idempotency-key <key>', 'the same key starts the agent only once')
   addSandboxFlags(command)
     .addHelpText(

@@ -25,6 +25,7 @@ export function addRun(program: Command, cli: Cli): void {
       'after',
       `
 A prompt of "-" is read from standard input. Ctrl-C stops the ensemble with a checkpoint, a second Ctrl-C kills it.
+Durations are written like 90s, 45m, 2h or 1h30m. Defaults are those of the settings: tutti config list has them.
 An --agent may end with its own words for the prompt: --agent 'SPEC ++ WORDS'.
 Exit codes: 0 done, 2 stopped, 3 failed, 7 budget or rate limit, 8 nothing to deliver, 9 not delivered, 64 wrong usage,
 69 server not reachable, 130 killed.

@@ -31,19 +31,36 @@ export interface RunFlags extends SandboxFlags {
 export function addRunFlags(command: Command): Command {
   command
     .option('-f, --file <file>', 'an ensemble file (YAML); flags go on top of it')
-    .option('--repo <path-or-url>', 'the repository to work on')
+    .option(
+      '--repo <path-or-url>',
+      'the repository to work on: what is committed, not the uncommitted changes',
+    )
     .option('--ref <ref>', 'the branch, tag or commit to start from (default: the default branch)')
-    .option('-n, --agents <number>', 'how many agents work on it, 1 to 50')
+    .option(
+      '-n, --agents <number>',
+      'how many agents work on it, 1 to 50 (default: one for each --agent, 3 without any)',
+    )
     .option(
       '--agent <spec>',
-      "what runs an agent: 'command:PROGRAM ARGS', 'embedded:BRAIN'; repeat to mix",
+      "what runs an agent: 'command:PROGRAM ARGS', 'embedded:BRAIN'; repeat to mix (default: embedded)",
       collect,
     )
-    .addOption(command.createOption('--strategy <name>', 'how attempts become one').choices(strategyNames))
+    .addOption(
+      command
+        .createOption('--strategy <name>', 'how attempts become one (default: merge)')
+        .choices(strategyNames),
+    )
     .option('--check <command>', 'decides whether an attempt and the result are good: exit code 0')
-    .option('--child-timeout <duration>', 'how long one agent may take')
-    .option('--timeout <duration>', 'how long all of it may take')
-    .addOption(command.createOption('--pr <mode>', 'the pull request').choices(Object.keys(pullRequestModes)))
+    .option(
+      '--child-timeout <duration>',
+      'how long one turn of an agent may take, for example 45m (default: 2h)',
+    )
+    .option('--timeout <duration>', 'how long all of it may take, for example 1h30m (default: 1d)')
+    .addOption(
+      command
+        .createOption('--pr <mode>', 'the pull request (default: ready)')
+        .choices(Object.keys(pullRequestModes)),
+    )
     .option('--branch <name>', 'the branch to deliver to')
     .option('--base <branch>', 'the branch that the pull request is against')
     .option('--title <text>', 'the title of the pull request')

@@ -21,7 +21,10 @@ export interface SandboxFlags {
 export function addSandboxFlags(command: Command): Command {
   return command
     .option('--setup <command>', 'run in each new sandbox before the agent starts')
-    .option('--ready-timeout <duration>', 'how long a sandbox may take until it is ready, all boots together')
+    .option(
+      '--ready-timeout <duration>',
+      'how long a sandbox may take until it is ready, all boots together (default: 10m)',
+    )
     .option('--allow-host <host>', 'a host that the sandbox may reach (repeat)', collect)
     .option('--allow-network', 'let the sandbox reach the whole network')
     .option(
@@ -31,14 +34,19 @@ export function addSandboxFlags(command: Command): Command {
     )
     .option('--mount <path>', 'a path of this machine, mounted read-only at the same place (repeat)', collect)
     .addOption(
-      command.createOption('--isolation <kind>', 'how agents are isolated').choices(['bubblewrap', 'none']),
+      command
+        .createOption('--isolation <kind>', 'how agents are isolated (default: bubblewrap)')
+        .choices(['bubblewrap', 'none']),
     )
     .addOption(
       command
-        .createOption('--on-question <what>', 'when an agent asks and nobody answers in time')
+        .createOption(
+          '--on-question <what>',
+          'when an agent asks: wait for an answer, end the turn, or take its default (default: wait)',
+        )
         .choices(['wait', 'fail', 'default']),
     )
-    .option('--question-timeout <duration>', 'how long a question waits')
+    .option('--question-timeout <duration>', 'how long a question waits, for example 5m (default: 30m)')
 }
 
 const isolations = { bubblewrap: Isolation.BUBBLEWRAP, none: Isolation.NONE }
