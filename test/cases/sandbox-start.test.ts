@@ -86,6 +86,7 @@ describe.skipIf(!temporalPath)('SBX-04 how a sandbox starts', { timeout: 120_000
     expect(detail).toContain('ended with exit code 4')
     expect(detail).toContain('3000\n')
     expect(detail).toContain('no compiler here')
+    expect((await client.agents.getAgent({ bcId: agent.bcId })).agent?.detail).toContain('no compiler here')
     expectBoots(await sandboxStates(agent), 3)
     await nothingLeft(stack)
   })
