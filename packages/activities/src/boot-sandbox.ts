@@ -11,6 +11,8 @@ export interface BootRequest {
   readonly policy: SandboxPolicy
   readonly mirror: Mirror
   readonly commit: string
+  /** The commit of the source that `commit` began from, or that it is. */
+  readonly base: string
   readonly branch: string
   readonly changes: readonly CapturedChange[]
   readonly setupCommand: string
@@ -60,7 +62,8 @@ export async function bootSandbox(
   let ref: SandboxRef | undefined
   let server: AgentServer | undefined
   const { mirror, policy, onDenied } = request
-  const prepared = await agentServers.prepare({ mirrorPath: mirror.path, policy, onDenied }, bounded)
+  const { sourceObjects } = mirror
+  const prepared = await agentServers.prepare({ sourceObjects, policy, onDenied }, bounded)
   try {
     request.onStep('creating')
     const spec = sandboxSpec(deps, request, prepared.readOnly)
@@ -115,10 +118,11 @@ async function hydrate(
   signal: AbortSignal,
 ): Promise<void> {
   const contentOf = (hash: BlobId) => deps.blobs.stream(hash, signal)
-  const { commit, branch, changes } = request
-  await deps.crashPoint('hydrate.workspace', () =>
-    server.hydrate({ commit, branch, changes, contentOf }, signal),
-  )
+  const { mirror, commit, base, branch, changes } = request
+  await deps.crashPoint('hydrate.workspace', async () => {
+    const pack = await mirror.packBeyondSource({ commit, base }, signal)
+    await server.hydrate({ commit, branch, changes, contentOf, ...(pack && { pack }) }, signal)
+  })
 }
 
 /** Setup output in a failure: short enough that its end survives wherever the failure is shown. */

@@ -27,7 +27,8 @@ export interface PreparedServer {
 export interface AgentServers {
   prepare(
     request: {
-      readonly mirrorPath: string
+      /** Object folder of the source, which the sandbox reads; see `Mirror.sourceObjects`. */
+      readonly sourceObjects: string
       readonly policy: SandboxPolicy
       readonly onDenied: (target: string) => void
     },

@@ -56,7 +56,7 @@ export function createProvisionSandbox(
           await log.write({ type: 'tool_call_completed', ...call, outcome: 'interrupted' })
         const booted = await boot(
           deps,
-          { input, config, mirror, commit, changes: recovered.changes, log, phase },
+          { input, config, mirror, commit, base, changes: recovered.changes, log, phase },
           signal,
         )
         const tracker = createWorkspaceTracker({
@@ -97,13 +97,14 @@ interface BootRequest {
   readonly config: AgentConfig
   readonly mirror: Parameters<typeof bootSandbox>[1]['mirror']
   readonly commit: string
+  readonly base: string
   readonly changes: Parameters<typeof bootSandbox>[1]['changes']
   readonly log: RunLogWriter
   readonly phase: (name: string) => void
 }
 
 async function boot(deps: ActivityDeps, request: BootRequest, signal: AbortSignal): Promise<Booted> {
-  const { input, config, mirror, commit, changes, log, phase } = request
+  const { input, config, mirror, commit, base, changes, log, phase } = request
   const { bcId, incarnation } = input
   let failure = new BootFailure('boot', 'The time to get ready was over before the first boot.')
   for (let attempt = 1; attempt <= limits.maxBoots && deps.clock.now() < input.deadlineMs; attempt += 1) {
@@ -116,6 +117,7 @@ async function boot(deps: ActivityDeps, request: BootRequest, signal: AbortSigna
           policy: config.sandbox,
           mirror,
           commit,
+          base,
           branch: input.branch,
           changes,
           setupCommand: config.setupCommand,

@@ -63,7 +63,7 @@ async function check(
   phase: (name: string) => void,
   signal: AbortSignal,
 ): Promise<CheckResult> {
-  const { config, mirror } = await openEnsemble(deps, configs, scope, signal)
+  const { config, mirror, base } = await openEnsemble(deps, configs, scope, signal)
   const startedAt = deps.clock.monotonic()
   const since = () => Math.round(deps.clock.monotonic() - startedAt)
   const { sandbox, server } = await bootSandbox(
@@ -74,6 +74,7 @@ async function check(
       policy: config.sandbox,
       mirror,
       commit,
+      base,
       branch: 'tutti/verify',
       changes: [],
       setupCommand: config.setupCommand,

@@ -1,6 +1,6 @@
 import { TuttiError } from '@tutti/core'
 import type { CallMessage } from './link/call.ts'
-import { contentHead } from './wire-change.ts'
+import { contentHead, packEndHead, packHead } from './wire-change.ts'
 
 /** The content messages that follow a change, until its size has come. */
 export async function* contentOf(
@@ -16,6 +16,18 @@ export async function* contentOf(
     }
     left -= next.value.bytes.length
     if (left < 0) throw new TuttiError('data_loss', 'The content of a change is longer than its size.', {})
+    yield next.value.bytes
+  }
+}
+
+/** The bytes of a pack, until the message that says that it is whole. */
+export async function* packOf(messages: AsyncIterator<CallMessage>): AsyncGenerator<Uint8Array> {
+  for (;;) {
+    const next = await messages.next()
+    const head = next.done ? undefined : next.value.head
+    if (head === packEndHead) return
+    if (head !== packHead)
+      throw new TuttiError('data_loss', 'The pack of a commit ended before it was whole.', {})
     yield next.value.bytes
   }
 }

@@ -3,15 +3,15 @@ import { dirname } from 'node:path'
 /** Where the agent server's parts are mounted inside; without isolation they are used where they are. */
 export const insideMounts = {
   runner: '/opt/tutti',
-  mirrorObjects: '/mirror',
+  sourceObjects: '/mirror',
   egress: '/run/tutti',
 } as const
 
 export interface AgentServerFiles {
   /** From `buildAgentServer`. */
   readonly serverPath: string
-  /** The `objects` folder of the bare mirror. */
-  readonly mirrorObjects: string
+  /** An object folder with what came from the source and nothing of any agent: whatever lies there, every sandbox can read. */
+  readonly sourceObjects: string
   /** Folder with the egress proxy's socket `egress.sock`, when there is one. */
   readonly egressFolder?: string
 }
@@ -20,7 +20,7 @@ export interface AgentServerFiles {
 export function agentServerMounts(files: AgentServerFiles): { host: string; inside: string }[] {
   const mounts: { host: string; inside: string }[] = [
     { host: dirname(files.serverPath), inside: insideMounts.runner },
-    { host: files.mirrorObjects, inside: insideMounts.mirrorObjects },
+    { host: files.sourceObjects, inside: insideMounts.sourceObjects },
   ]
   if (files.egressFolder !== undefined) mounts.push({ host: files.egressFolder, inside: insideMounts.egress })
   return mounts

@@ -19,8 +19,10 @@ export interface CaptureSummary {
 }
 
 export interface HydrateRequest {
-  /** Checked out from the mirror, raw: no filters, no attributes. */
+  /** Checked out raw: no filters, no attributes. */
   readonly commit: string
+  /** A git pack with what the commit needs beyond the objects that are mounted; read to its end at most once. */
+  readonly pack?: AsyncIterable<Uint8Array>
   /** Branch name that HEAD points to inside. */
   readonly branch: string
   /** Changes after that commit, applied on top; deletions first. */

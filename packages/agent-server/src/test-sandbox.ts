@@ -103,7 +103,7 @@ export async function createTestBench(
         env,
         readOnly: agentServerMounts({
           serverPath,
-          mirrorObjects: join(mirror, 'objects'),
+          sourceObjects: join(mirror, 'objects'),
           ...(egressFolder === undefined ? {} : { egressFolder }),
         }),
       }

@@ -15,6 +15,10 @@ export interface WireChange {
 
 export const contentHead = 'content'
 
+/** In front of the changes of a hydration come the bytes of its pack, if it has one, and then a message that says it is whole. */
+export const packHead = 'pack'
+export const packEndHead = 'pack_end'
+
 export function toWireChange(change: CapturedChange): WireChange {
   const path = Buffer.from(changePath(change)).toString('base64')
   const base = change.base === undefined ? {} : { base: change.base }

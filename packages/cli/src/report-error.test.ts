@@ -8,6 +8,7 @@ const said = (message: string, field: string, command = 'run') =>
   describeError(
     new TuttiError('invalid_argument', message, { field }),
     command,
+    'tutti',
     pc.createColors(false),
   ).split('\n')[0]
 
@@ -30,7 +31,7 @@ test('what a file said is told with the file and its key, what a flag said with 
     field: 'spec.child_timeout',
   })
   const named = nameFile(error, 'e.yaml', { file: 'e.yaml' }) as TuttiError
-  expect(describeError(named, 'run', pc.createColors(false))).toContain(
+  expect(describeError(named, 'run', 'tutti', pc.createColors(false))).toContain(
     ' e.yaml: child_timeout: must be positive.\n',
   )
   expect(nameFile(error, 'e.yaml', { file: 'e.yaml', childTimeout: '0s' })).toBe(error)

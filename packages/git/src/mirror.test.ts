@@ -280,13 +280,14 @@ test('many opens at once, from two sets of mirrors on one folder, give one good 
 test('a lock file that a killed git has left does not stop the work', async () => {
   const mirror = await fixture.mirrors.open(fixture.source, never)
   const past = new Date(Date.now() - 60_000)
+  const source = dirname(mirror.sourceObjects)
   const locks = [
-    'refs/tutti/agents/a/checkpoint.lock',
-    'packed-refs.lock',
-    'refs/tutti/source/heads/trunk.lock',
+    join(mirror.path, 'refs/tutti/agents/a/checkpoint.lock'),
+    join(mirror.path, 'packed-refs.lock'),
+    join(source, 'packed-refs.lock'),
+    join(source, 'refs/tutti/source/heads/trunk.lock'),
   ]
-  for (const lock of locks) {
-    const path = join(mirror.path, lock)
+  for (const path of locks) {
     await mkdir(dirname(path), { recursive: true })
     await writeFile(path, '')
     await utimes(path, past, past)

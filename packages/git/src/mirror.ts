@@ -1,26 +1,38 @@
+import { join } from 'node:path'
 import { checkBranch, checkRefName, mirrorRefs, TuttiError } from '@tutti/core'
 import { combineAttempts } from './combine.ts'
 import { importCommit } from './fast-import.ts'
 import { withLockRepair } from './lock-repair.ts'
 import type { Location } from './location.ts'
+import type { MirrorStores } from './mirror-stores.ts'
 import type { Mirror } from './port.ts'
 import { pushCommit } from './push.ts'
 import { checkHash, checkOwnRef, isHash, mayBeHash } from './ref-name.ts'
 import type { GitRunner } from './run-git.ts'
+import { packBeyondSource } from './source-pack.ts'
 import { sourceRefs } from './source.ts'
 
-/** Trees of commits, and commits of pinned refs: what never changes is asked once, as asking git costs a process each time. */
+/** Trees of commits, commits of pinned refs, and what the source's store has: what never changes is asked once, as asking git costs a process each time. */
 export interface KnownHashes {
   get(name: string): string | undefined
   set(name: string, hash: string): void
 }
 
 /** The operations on one mirror that is there. */
-export function createMirror(git: GitRunner, path: string, location: Location, known: KnownHashes): Mirror {
+export function createMirror(
+  git: GitRunner,
+  { mirror: path, source }: MirrorStores,
+  location: Location,
+  known: KnownHashes,
+): Mirror {
   /** Full hash of what a revision names, or undefined; `revision` is built from checked parts only. */
-  const lookUp = async (revision: string, signal: AbortSignal): Promise<string | undefined> => {
+  const lookUp = async (
+    gitDir: string,
+    revision: string,
+    signal: AbortSignal,
+  ): Promise<string | undefined> => {
     const answer = await git
-      .text(path, ['rev-parse', '--verify', '--quiet', '--end-of-options', revision], signal)
+      .text(gitDir, ['rev-parse', '--verify', '--quiet', '--end-of-options', revision], signal)
       .catch((error: unknown) => {
         // git explains what is ambiguous or of another type; to us there is no such commit then.
         if (
@@ -34,15 +46,22 @@ export function createMirror(git: GitRunner, path: string, location: Location, k
       })
     return isHash(answer) ? answer : undefined
   }
-  const commitAt = (revision: string, signal: AbortSignal) => lookUp(`${revision}^{commit}`, signal)
+  /** A commit of the source's store. It never leaves it again, so that a yes is kept; a no may change with the next fetch. */
+  const sourceCommit = async (revision: string, signal: AbortSignal): Promise<string | undefined> => {
+    if (known.get(inSource(revision))) return revision
+    const commit = await lookUp(source, `${revision}^{commit}`, signal)
+    if (commit !== undefined) known.set(inSource(commit), commit)
+    return commit
+  }
 
   const mirror: Mirror = {
     path,
+    sourceObjects: join(source, 'objects'),
 
     async resolve(ref, signal) {
       const name = ref === '' || ref === 'HEAD' ? '' : checkRefName(ref, 'ref')
       for (const revision of candidates(name)) {
-        const commit = await commitAt(revision, signal)
+        const commit = await sourceCommit(revision, signal)
         if (commit !== undefined) return commit
       }
       const shown = name === '' ? 'the default branch' : `"${name}"`
@@ -56,7 +75,7 @@ export function createMirror(git: GitRunner, path: string, location: Location, k
     async readRef(ref, signal) {
       const there = known.get(ref)
       if (there) return there
-      const commit = await commitAt(checkOwnRef(ref), signal)
+      const commit = await lookUp(path, `${checkOwnRef(ref)}^{commit}`, signal)
       if (commit && mirrorRefs.isPinned(ref)) known.set(ref, commit)
       return commit
     },
@@ -66,10 +85,17 @@ export function createMirror(git: GitRunner, path: string, location: Location, k
       await withLockRepair(path, signal, () => git.text(path, args, signal))
     },
 
+    async packBeyondSource(request, signal) {
+      const commit = checkHash(request.commit, 'commit')
+      const base = await sourceCommit(checkHash(request.base, 'base'), signal)
+      if (commit === base) return undefined
+      return packBeyondSource(git, path, commit, base, signal)
+    },
+
     async treeOf(commit, signal) {
       const there = known.get(checkHash(commit, 'commit'))
       if (there) return there
-      const tree = await lookUp(`${commit}^{tree}`, signal)
+      const tree = await lookUp(path, `${commit}^{tree}`, signal)
       if (tree === undefined)
         throw new TuttiError('not_found', `The mirror has no commit ${commit}.`, { commit })
       known.set(commit, tree)
@@ -159,6 +185,8 @@ export function createMirror(git: GitRunner, path: string, location: Location, k
   }
   return mirror
 }
+
+const inSource = (commit: string): string => `source/${commit}`
 
 /** What a person may mean by a name, in order: branch, tag, full ref of the source, hash. */
 function candidates(name: string): readonly string[] {

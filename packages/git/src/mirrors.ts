@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
-import { access, mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { checkRefName, createSingleFlight, TuttiError, throwIfCancelled } from '@tutti/core'
 import { LRUCache } from 'lru-cache'
 import { identityEnvironment } from './hardened.ts'
 import { withLockRepair } from './lock-repair.ts'
 import { parseLocation, type Location } from './location.ts'
+import { areJoined, exists, makeStores, type MirrorStores } from './mirror-stores.ts'
 import { createMirror, type KnownHashes } from './mirror.ts'
 import type { Mirror, Mirrors } from './port.ts'
 import { withProcessLock } from './process-lock.ts'
@@ -24,8 +25,8 @@ export interface MirrorsOptions {
 const [keptMirrors, keptHashes] = [100, 10_000]
 
 /**
- * Bare mirrors below `root`, one per location, named by the hash of the location. Making and refreshing one is locked across
- * processes; everything else works on different refs and needs no lock.
+ * Mirrors below `root`, one per location, named by the hash of the location, each with the source's own store beside it. Making
+ * and refreshing one is locked across processes; everything else works on different refs and needs no lock.
  */
 export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOptions): Mirrors {
   const root = resolve(folder)
@@ -40,23 +41,31 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
     return hashes
   }
 
-  const pathOf = ({ address }: Location) =>
-    join(root, `${createHash('sha256').update(address).digest('hex').slice(0, 32)}.git`)
+  const storesOf = ({ address }: Location): MirrorStores => {
+    const name = createHash('sha256').update(address).digest('hex').slice(0, 32)
+    return { mirror: join(root, `${name}.git`), source: join(root, `${name}.source.git`) }
+  }
+  const withLock = async <T>({ mirror }: MirrorStores, signal: AbortSignal, work: () => Promise<T>) => {
+    await mkdir(home, { recursive: true, mode: 0o700 })
+    return await withProcessLock(`${mirror}.lock`, signal, work)
+  }
+  const mirrorOf = (stores: MirrorStores, location: Location) =>
+    createMirror(git, stores, location, knownOf(stores.mirror))
 
   const refresh = async (location: Location, signal: AbortSignal, begin: () => void): Promise<Mirror> => {
-    await mkdir(home, { recursive: true, mode: 0o700 })
-    const path = pathOf(location)
-    return await withProcessLock(`${path}.lock`, signal, async () => {
+    const stores = storesOf(location)
+    return await withLock(stores, signal, async () => {
       begin()
       const head = await readSourceHead(git, location, signal)
-      if (!(await exists(path))) await makeMirror(git, path, location, head.commit?.length === 64, signal)
-      if (head.commit === undefined && head.branches.size === 0) await makeEmptyRoot(git, path, signal)
+      await makeStores(git, stores, location.address, head.commit?.length === 64, signal)
+      const { source } = stores
+      if (head.commit === undefined && head.branches.size === 0) await makeEmptyRoot(git, source, signal)
       else {
-        await withLockRepair(path, signal, () =>
-          fetchSource(git, path, location, head.commit !== undefined, signal),
+        await withLockRepair(source, signal, () =>
+          fetchSource(git, source, location, head.commit !== undefined, signal),
         )
       }
-      return createMirror(git, path, location, knownOf(path))
+      return mirrorOf(stores, location)
     })
   }
 
@@ -64,25 +73,32 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
     async open(text, signal) {
       const location = parseLocation(text)
       // Whoever asks while a refresh still waits for its turn gets the same one: it will be new enough for both.
-      return await once(pathOf(location), signal, (leave) => refresh(location, signal, leave))
+      return await once(storesOf(location).mirror, signal, (leave) => refresh(location, signal, leave))
     },
 
     async attach(text, signal) {
       const location = parseLocation(text)
       throwIfCancelled(signal)
-      const path = pathOf(location)
-      if (await exists(path)) return createMirror(git, path, location, knownOf(path))
+      const stores = storesOf(location)
+      if (await areJoined(stores)) return mirrorOf(stores, location)
+      if (await exists(stores.mirror)) {
+        await withLock(stores, signal, () => makeStores(git, stores, location.address, false, signal))
+        return mirrorOf(stores, location)
+      }
       throw new TuttiError('not_found', 'There is no mirror of this repository yet; open it first.', {
         location: location.address,
       })
     },
 
     async remove(text, signal) {
-      const path = pathOf(parseLocation(text))
-      if (!(await exists(`${path}.lock`))) return
-      await withProcessLock(`${path}.lock`, signal, () => rm(path, { recursive: true, force: true }))
-      await rm(`${path}.lock`, { force: true })
-      known.delete(path)
+      const { mirror, source } = storesOf(parseLocation(text))
+      const lock = `${mirror}.lock`
+      if (!(await exists(lock))) return
+      await withProcessLock(lock, signal, async () => {
+        for (const store of [mirror, source]) await rm(store, { recursive: true, force: true })
+      })
+      await rm(lock, { force: true })
+      known.delete(mirror)
     },
 
     async defaultBranch(text, signal) {
@@ -97,43 +113,6 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
       await mkdir(home, { recursive: true, mode: 0o700 })
       return hasRef(git, location, ref, signal)
     },
-  }
-}
-
-const exists = (path: string) =>
-  access(path).then(
-    () => true,
-    () => false,
-  )
-
-/** Appears under its name complete, or not at all. */
-async function makeMirror(
-  git: GitRunner,
-  path: string,
-  { address }: Location,
-  isSha256: boolean,
-  signal: AbortSignal,
-): Promise<void> {
-  // The lock is held, so what lies there is from somebody who died.
-  const temporary = `${path}.new`
-  await rm(temporary, { recursive: true, force: true })
-  try {
-    await git.bytes(
-      [
-        'init',
-        '--quiet',
-        '--bare',
-        '--template=',
-        `--object-format=${isSha256 ? 'sha256' : 'sha1'}`,
-        '--',
-        temporary,
-      ],
-      { signal },
-    )
-    await writeFile(join(temporary, 'description'), `Tutti's mirror of ${address}\n`)
-    await rename(temporary, path)
-  } finally {
-    await rm(temporary, { recursive: true, force: true })
   }
 }
 

@@ -61,15 +61,25 @@ export type PushResult =
       readonly message: string
     }
 
-/** One bare repository that only Tutti writes (design §8): hardened git, no hooks, no filters, no work tree. */
+/** One bare repository that only Tutti writes (design §8), with the source's objects in a store of their own: hardened git, no hooks, no filters, no work tree. */
 export interface Mirror {
   /** Absolute path of the bare repository. */
   readonly path: string
+  /** Absolute path of an object folder with nothing but what came from the source: what every sandbox may read (decision 0073). */
+  readonly sourceObjects: string
   /** Commit of a branch, tag or hash of the source; empty means the default branch. @throws TuttiError `not_found`, `invalid_argument`. */
   resolve(ref: string, signal: AbortSignal): Promise<string>
   /** Commit that one of our own refs points to, or undefined. */
   readRef(ref: string, signal: AbortSignal): Promise<string | undefined>
   updateRef(ref: string, commit: string, signal: AbortSignal): Promise<void>
+  /**
+   * What a reader of `sourceObjects` lacks to have `commit`, as a git pack; undefined when it has it. `base` is the commit of the
+   * source that `commit` began from. git starts when the pack is read, and ends when the reading does.
+   */
+  packBeyondSource(
+    request: { readonly commit: string; readonly base: string },
+    signal: AbortSignal,
+  ): Promise<AsyncIterable<Uint8Array> | undefined>
   treeOf(commit: string, signal: AbortSignal): Promise<string>
   /** Number of paths that differ. */
   countChanges(from: string, to: string, signal: AbortSignal): Promise<number>

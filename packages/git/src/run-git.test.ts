@@ -50,6 +50,34 @@ test('stops at the output limit: an error, or cut when that is asked for', async
   expect(output.stdout.length).toBeLessThanOrEqual(10)
 })
 
+test('streams more than any limit, and kills git when nobody reads on', async () => {
+  const path = join(folder, 'git')
+  const script = `#!/bin/sh\necho $$ > '${folder}/pid.new'; mv '${folder}/pid.new' '${folder}/pid'\nyes | head -c 100000000; [ "$LAST" = fail ] && echo no >&2 && exit 3\nexit 0\n`
+  await writeFile(path, script, { mode: 0o755 })
+  const git = createGitRunner({ gitPath: path, home: folder })
+  const read = async (env: Record<string, string>) => {
+    let bytes = 0
+    for await (const chunk of git.stream(['pack-objects'], { signal: never, env })) bytes += chunk.length
+    return bytes
+  }
+  expect(await read({})).toBe(100_000_000)
+  const failure = await read({ LAST: 'fail' }).catch((error: unknown) => error)
+  expect(failure).toMatchObject({ code: 'internal', cause: new Error('no') })
+  const memory = process.memoryUsage().rss
+  for await (const _ of git.stream(['pack-objects'], { signal: never })) {
+    const pid = Number(await readFile(join(folder, 'pid'), 'utf8'))
+    expect(isRunning(pid)).toBe(true)
+    break
+  }
+  expect(isRunning(Number(await readFile(join(folder, 'pid'), 'utf8')))).toBe(false)
+  expect(process.memoryUsage().rss - memory).toBeLessThan(100_000_000)
+  const controller = new AbortController()
+  const stream = git.stream(['pack-objects'], { signal: controller.signal })
+  await stream.next()
+  controller.abort()
+  await expect(Array.fromAsync(stream)).rejects.toMatchObject({ code: 'cancelled' })
+})
+
 test('the lock waits for another process and is free the moment that one is killed', async () => {
   const path = join(folder, 'lock')
   const held = join(folder, 'held')

@@ -37,6 +37,11 @@ export interface GitLogEntry {
 export interface GitRunner {
   /** Raw bytes in and out. Resolves for any exit code; an abort kills git with everything that it started. */
   run(args: readonly string[], options: GitRun): Promise<GitOutput>
+  /**
+   * The output while it is written, however long it is; git waits for the reader. Ends only after exit code 0, and throws `internal`
+   * for another one. git starts with the first read, and is killed when the reading stops early.
+   */
+  stream(args: readonly string[], options: Omit<GitRun, 'maxBytes' | 'cut'>): AsyncGenerator<Uint8Array>
   /** Like `run`, and throws `internal` unless the exit code is 0. */
   bytes(args: readonly string[], options: GitRun): Promise<Buffer>
   /** For short commands of text on one mirror. A failure with nothing on stderr (`--quiet`) is an empty text. */
@@ -50,6 +55,14 @@ export interface GitRunnerOptions {
   readonly log?: (entry: GitLogEntry) => void
 }
 
+/** How a process of execa ended. */
+interface Ended {
+  readonly exitCode?: number | undefined
+  readonly timedOut: boolean
+  readonly isMaxBuffer: boolean
+  readonly code?: string | undefined
+}
+
 const localTimeoutMs = 120_000
 const defaultMaxBytes = 64 << 20
 
@@ -58,18 +71,15 @@ export function createGitRunner({ gitPath, home, log }: GitRunnerOptions): GitRu
   const configArguments = (more: readonly string[] = []) =>
     [...hardenedConfig, ...more].flatMap((pair) => ['-c', pair])
 
-  const run = async (args: readonly string[], options: GitRun): Promise<GitOutput> => {
-    throwIfCancelled(options.signal)
-    const started = performance.now()
-    const maxBytes = options.maxBytes ?? defaultMaxBytes
-    const result = await execa(gitPath, [...configArguments(options.config), ...args], {
+  const optionsOf = (options: GitRun) =>
+    ({
       cwd: options.gitDir ?? home,
       env: { ...hardenedEnvironment(home, options.gitDir, options.protocol), ...options.env },
       extendEnv: false,
       reject: false,
       encoding: 'buffer',
       stripFinalNewline: false,
-      maxBuffer: { stdout: maxBytes, stderr: 1 << 20 },
+      maxBuffer: { stdout: options.maxBytes ?? defaultMaxBytes, stderr: 1 << 20 },
       cancelSignal: options.signal,
       timeout: options.timeoutMs ?? localTimeoutMs,
       killDescendants: true,
@@ -77,8 +87,10 @@ export function createGitRunner({ gitPath, home, log }: GitRunnerOptions): GitRu
       killSignal: 'SIGTERM',
       forceKillAfterDelay: 2000,
       stdin: options.input ?? 'ignore',
-    })
-    const name = args.find((argument) => !argument.startsWith('-')) ?? ''
+    }) as const
+
+  /** Logs what ran. @throws TuttiError unless it ran to an end of its own. */
+  const judge = (name: string, started: number, options: GitRun, result: Ended): void => {
     log?.({ command: name, exitCode: result.exitCode ?? -1, ms: performance.now() - started })
     throwIfCancelled(options.signal)
     if (result.timedOut) {
@@ -87,6 +99,7 @@ export function createGitRunner({ gitPath, home, log }: GitRunnerOptions): GitRu
       })
     }
     if (result.isMaxBuffer && !options.cut) {
+      const maxBytes = options.maxBytes ?? defaultMaxBytes
       throw new TuttiError('resource_exhausted', `git ${name} wrote more than ${maxBytes} bytes.`, {
         command: name,
       })
@@ -95,12 +108,42 @@ export function createGitRunner({ gitPath, home, log }: GitRunnerOptions): GitRu
       const hint = result.code === 'ENOENT' ? ' Install git 2.38 or newer.' : ''
       throw new TuttiError('unavailable', `git ${name} could not run.${hint}`, { command: name }, result)
     }
+  }
+
+  const run = async (args: readonly string[], options: GitRun): Promise<GitOutput> => {
+    throwIfCancelled(options.signal)
+    const started = performance.now()
+    const result = await execa(gitPath, [...configArguments(options.config), ...args], optionsOf(options))
+    judge(nameOf(args), started, options, result)
     return {
       exitCode: result.exitCode ?? 0,
       stdout: Buffer.from(result.stdout),
       stderr: redact(Buffer.from(result.stderr).toString('utf8')),
       cut: result.isMaxBuffer,
     }
+  }
+
+  async function* stream(args: readonly string[], options: GitRun): AsyncGenerator<Uint8Array> {
+    throwIfCancelled(options.signal)
+    const started = performance.now()
+    const running = execa(gitPath, [...configArguments(options.config), ...args], {
+      ...optionsOf(options),
+      buffer: { stdout: false, stderr: true },
+    })
+    let isWhole = false
+    try {
+      yield* running.stdout
+      isWhole = true
+    } catch {
+      // How git ended says more than how its output did.
+    } finally {
+      if (!isWhole) running.kill()
+      await running
+    }
+    const result = await running
+    judge(nameOf(args), started, options, result)
+    if (result.exitCode !== 0 || !isWhole)
+      throw failed(nameOf(args), redact(Buffer.from(result.stderr).toString('utf8')))
   }
 
   const simple = (gitDir: string, signal: AbortSignal): SimpleGit => {
@@ -129,6 +172,7 @@ export function createGitRunner({ gitPath, home, log }: GitRunnerOptions): GitRu
 
   return {
     run,
+    stream,
     async bytes(args, options) {
       const output = await run(args, options)
       if (output.exitCode !== 0) throw failed(args[0] ?? '', output.stderr)
@@ -148,6 +192,8 @@ export function createGitRunner({ gitPath, home, log }: GitRunnerOptions): GitRu
     },
   }
 }
+
+const nameOf = (args: readonly string[]): string => args.find((argument) => !argument.startsWith('-')) ?? ''
 
 function failed(command: string, stderr: string): TuttiError {
   const cause = new Error(stderr)

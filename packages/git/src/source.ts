@@ -16,7 +16,7 @@ export interface SourceHead {
 const listTimeoutMs = 60_000
 const fetchTimeoutMs = 30 * 60_000
 
-/** Where the mirror keeps what the source has; pruning touches nothing else. */
+/** Where the source's own store keeps the refs of the source; pruning touches nothing else. */
 export const sourceRefs = 'refs/tutti/source'
 
 export async function readSourceHead(

@@ -16,7 +16,7 @@ export async function createAgentServers(options: {
 }): Promise<AgentServers> {
   const serverPath = await buildAgentServer(join(options.cacheDir, 'agent-server'))
   return {
-    async prepare({ mirrorPath, policy, onDenied }) {
+    async prepare({ sourceObjects, policy, onDenied }) {
       const egress =
         policy.allowHosts.length > 0 && !policy.allowNetwork
           ? await openEgress({
@@ -31,7 +31,7 @@ export async function createAgentServers(options: {
       return {
         readOnly: agentServerMounts({
           serverPath,
-          mirrorObjects: join(mirrorPath, 'objects'),
+          sourceObjects,
           ...(egress && { egressFolder: egress.folder }),
         }),
         async start(sandbox, signal) {

@@ -1,11 +1,13 @@
 import { limits, TuttiError } from '@tutti/core'
 import type { HostExecExit, HostExecOutput, HostExecRequest } from '@tutti/agent'
 import type { Exec, ExecExit } from '@tutti/sandbox'
+import type { HydrateParams } from '../inside/hydrate.ts'
 import type { InsideSettings } from '../inside/settings.ts'
+import type { CallStream } from '../link/call.ts'
 import { createCaller } from '../link/caller.ts'
 import { createLink } from '../link/link.ts'
 import type { AgentServer } from '../port.ts'
-import { toWireChange, contentHead } from '../wire-change.ts'
+import { contentHead, packEndHead, packHead, toWireChange } from '../wire-change.ts'
 import { receiveCapture } from './receive-capture.ts'
 import { captureSummary, contentMessage, execExit, execOutput, reported } from './reported.ts'
 
@@ -115,16 +117,18 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
     },
 
     async hydrate(request, signal) {
-      const call = caller.call('hydrate', { commit: request.commit, branch: request.branch }, signal)
+      const { commit, branch, pack } = request
+      const params: HydrateParams = { commit, branch, hasPack: pack !== undefined }
+      const call = caller.call('hydrate', params, signal)
       const sending = (async () => {
+        if (pack) {
+          await sendChunks(call, packHead, pack)
+          await call.send(packEndHead)
+        }
         for (const change of request.changes) {
           await call.send(toWireChange(change))
           if (change.action === 'deleted') continue
-          for await (const chunk of request.contentOf(change.state.hash)) {
-            for (let start = 0; start < chunk.length; start += chunkBytes) {
-              await call.send(contentHead, chunk.subarray(start, start + chunkBytes))
-            }
-          }
+          await sendChunks(call, contentHead, request.contentOf(change.state.hash))
         }
         call.end()
       })()
@@ -163,14 +167,21 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
   }
 }
 
-async function sendAll(
-  call: { send(head: unknown, bytes: Uint8Array): Promise<void>; end(): void },
-  bytes: Uint8Array,
-): Promise<void> {
-  for (let start = 0; start < bytes.length; start += chunkBytes) {
-    await call.send(contentHead, bytes.subarray(start, start + chunkBytes))
-  }
+async function sendAll(call: Pick<CallStream, 'send' | 'end'>, bytes: Uint8Array): Promise<void> {
+  await sendChunks(call, contentHead, [bytes])
   call.end()
+}
+
+async function sendChunks(
+  call: Pick<CallStream, 'send'>,
+  head: string,
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): Promise<void> {
+  for await (const chunk of chunks) {
+    for (let start = 0; start < chunk.length; start += chunkBytes) {
+      await call.send(head, chunk.subarray(start, start + chunkBytes))
+    }
+  }
 }
 
 /** Reads a stream to its end; the problem that ended it early, if any. */

@@ -60,7 +60,7 @@ async function connectTo(forgeries: Readonly<Record<string, Forgery>>): Promise<
   }
   const server = await connectAgentServer({
     exec,
-    settings: { workdir: '/w', home: '/h', mirrorObjects: '/m', stopGraceMs: 1000, isolated: true },
+    settings: { workdir: '/w', home: '/h', sourceObjects: '/m', stopGraceMs: 1000, isolated: true },
   })
   servers.push(server)
   return server

@@ -30,7 +30,7 @@ export async function startAgentServer(options: StartOptions, signal: AbortSigna
       settings: {
         workdir: sandbox.workdir,
         home: sandbox.home,
-        mirrorObjects: sandbox.pathOf(insideMounts.mirrorObjects),
+        sourceObjects: sandbox.pathOf(insideMounts.sourceObjects),
         stopGraceMs: options.stopGraceMs ?? settings['stop.grace'].default,
         isolated: sandbox.isolated,
         ...(options.egress ? { egressSocket: sandbox.pathOf(`${insideMounts.egress}/egress.sock`) } : {}),

@@ -1,9 +1,12 @@
 import { spawn } from 'node:child_process'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { TuttiError, type ErrorCode } from '@tutti/core'
 
 export interface GitRun {
   readonly cwd: string
-  readonly input?: Uint8Array
+  /** Taken as fast as git reads it. */
+  readonly input?: Uint8Array | AsyncIterable<Uint8Array>
   /** Exit codes that are answers, not failures. */
   readonly accept?: readonly number[]
   readonly signal?: AbortSignal
@@ -67,8 +70,12 @@ export function runGit(args: readonly string[], run: GitRun): Promise<Buffer> {
     )
     child.stdout.on('data', (chunk: Buffer) => output.push(chunk))
     child.stderr.on('data', (chunk: Buffer) => (problem = (problem + chunk).slice(-2000)))
-    child.stdin.on('error', () => {})
-    child.stdin.end(run.input ?? '')
+    let inputProblem: TuttiError | undefined
+    const input = run.input instanceof Uint8Array || !run.input ? [run.input ?? ''] : run.input
+    // A git that reads no further says why itself; an input that fails is the reason of what git says.
+    pipeline(Readable.from(input), child.stdin).catch((failed: unknown) => {
+      if (failed instanceof TuttiError) inputProblem = failed
+    })
     child.once('error', (cause) => {
       settle()
       reject(gitError('unavailable', args, cause.message, cause))
@@ -76,6 +83,7 @@ export function runGit(args: readonly string[], run: GitRun): Promise<Buffer> {
     child.once('close', (code, killedBy) => {
       settle()
       if (code !== null && (run.accept ?? [0]).includes(code)) resolve(Buffer.concat(output))
+      else if (inputProblem) reject(inputProblem)
       else if (code === null) reject(gitError('unavailable', args, `ended by ${killedBy}`))
       else reject(gitError('failed_precondition', args, problem.trim() || `exit ${code}`))
     })

@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { TuttiError } from '@tutti/core'
 import { pathBytes, pathKey } from '@tutti/workspace'
-import { contentOf } from '../content-of.ts'
+import { contentOf, packOf } from '../content-of.ts'
 import type { CallStream } from '../link/call.ts'
 import { fromWireChange, type WireChange } from '../wire-change.ts'
 import { applyChange } from './apply-change.ts'
@@ -11,6 +11,8 @@ import { runGit } from './git.ts'
 export interface HydrateParams {
   readonly commit: string
   readonly branch: string
+  /** Whether the first messages are a pack with what the commit needs beyond the mounted objects. */
+  readonly hasPack: boolean
 }
 
 /** A checkout of a very large repository on a slow disk, in milliseconds; the time to get ready is over before as a rule. */
@@ -31,12 +33,12 @@ const cloneSettings = `[user]
 \tautocrlf = false
 `
 
-/** Makes the workspace from the mirror's commit, byte for byte, and applies the changes that came after it. Returns the gitlinks. */
+/** Makes the workspace from the commit, byte for byte, and applies the changes that came after it. Returns the gitlinks. */
 export async function hydrateWorkspace(
   params: HydrateParams,
   call: CallStream,
   signal: AbortSignal,
-  at: { workdir: string; mirrorObjects: string },
+  at: { workdir: string; sourceObjects: string },
 ): Promise<string[]> {
   const { workdir } = at
   if (!/^[0-9a-f]{40,64}$/.test(params.commit)) {
@@ -54,14 +56,22 @@ export async function hydrateWorkspace(
   const info = join(workdir, '.git', 'info')
   mkdirSync(info, { recursive: true })
   mkdirSync(join(workdir, '.git', 'objects', 'info'), { recursive: true })
-  writeFileSync(join(workdir, '.git', 'objects', 'info', 'alternates'), `${at.mirrorObjects}\n`)
+  writeFileSync(join(workdir, '.git', 'objects', 'info', 'alternates'), `${at.sourceObjects}\n`)
   writeFileSync(join(info, 'attributes'), rawAttributes)
   appendFileSync(join(workdir, '.git', 'config'), cloneSettings)
+  const messages = call.messages[Symbol.asyncIterator]()
+  // Into the clone's own objects: nobody else's sandbox has them.
+  if (params.hasPack)
+    await runGit(['index-pack', '--stdin'], {
+      cwd: workdir,
+      signal,
+      timeoutMs: gitLimitMs,
+      input: packOf(messages),
+    })
   await git(['update-ref', `refs/heads/${params.branch}`, params.commit])
   await git(['read-tree', '--reset', '-u', params.commit])
   rmSync(join(info, 'attributes'))
 
-  const messages = call.messages[Symbol.asyncIterator]()
   for (let next = await messages.next(); !next.done; next = await messages.next()) {
     const change = fromWireChange(next.value.head as WireChange)
     await applyChange(

@@ -2,8 +2,8 @@
 export interface InsideSettings {
   readonly workdir: string
   readonly home: string
-  /** The mirror's object folder, mounted read-only. */
-  readonly mirrorObjects: string
+  /** The object folder of the source, mounted read-only. */
+  readonly sourceObjects: string
   /** From SIGTERM to SIGKILL, in milliseconds. */
   readonly stopGraceMs: number
   /** Whether every visible process belongs to this sandbox. */
