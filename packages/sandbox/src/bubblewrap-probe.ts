@@ -1,7 +1,9 @@
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import type { Writable } from 'node:stream'
 import { TuttiError } from '@tutti/core'
 import { bubblewrapProfile } from './bubblewrap-profile.ts'
+import { seccompFilter } from './seccomp-filter.ts'
 
 export type BubblewrapSupport =
   | {
@@ -21,6 +23,8 @@ const check = [
   '[ -w /proc/sys/kernel/core_pattern ] && exit 15',
   'exit 0',
 ].join('; ')
+
+const filter = seccompFilter()
 
 /** Whether bubblewrap isolates here, found by doing it. */
 export async function probeBubblewrap(path = 'bwrap'): Promise<BubblewrapSupport> {
@@ -49,7 +53,8 @@ export async function probeBubblewrap(path = 'bwrap'): Promise<BubblewrapSupport
       env: { PATH: '/usr/bin:/bin' },
       disableUserNamespaces,
     })
-    const result = await run(path, [...args, '--', '/bin/sh', '-c', check])
+    const filtered = filter ? ['--seccomp', '3'] : []
+    const result = await run(path, [...args, ...filtered, '--', '/bin/sh', '-c', check], filter)
     if (result.code === 0) {
       return {
         works: true,
@@ -96,17 +101,25 @@ function installCommand(): string {
   return installers.find(([pattern]) => pattern.test(ids))?.[1] ?? 'the package is called bubblewrap'
 }
 
-function run(program: string, args: readonly string[]): Promise<{ code: number | null; output: string }> {
+/** @param input written to descriptor 3 */
+function run(
+  program: string,
+  args: readonly string[],
+  input?: Uint8Array,
+): Promise<{ code: number | null; output: string }> {
   return new Promise((resolve) => {
     const child = spawn(program, args, {
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', input ? 'pipe' : 'ignore'],
       env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },
       timeout: 10_000,
       killSignal: 'SIGKILL',
     })
     let output = ''
-    child.stdout.on('data', (chunk: Buffer) => (output += chunk))
-    child.stderr.on('data', (chunk: Buffer) => (output += chunk))
+    const descriptor = child.stdio[3] as Writable | null
+    descriptor?.on('error', () => {})
+    descriptor?.end(input)
+    child.stdout!.on('data', (chunk: Buffer) => (output += chunk))
+    child.stderr!.on('data', (chunk: Buffer) => (output += chunk))
     child.once('error', (error) => resolve({ code: null, output: error.message }))
     child.once('close', (code) => resolve({ code, output }))
   })

@@ -14,8 +14,11 @@ import { capProcesses } from './process-cap.ts'
 import type { ResourceGroup } from './resource-group.ts'
 import { mountedLimitHit, type SandboxDisk } from './sandbox-disk.ts'
 import { writeState, type SandboxState } from './sandbox-state.ts'
+import { seccompFilter } from './seccomp-filter.ts'
 import { startProgram } from './start-program.ts'
 import { watchSandbox } from './watch-sandbox.ts'
+
+const filter = seccompFilter()
 
 export interface LocalSandboxParts {
   readonly root: string
@@ -107,7 +110,8 @@ export function createLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
     })
     const capped =
       group.kind === 'watchdog' ? capProcesses(request.argv, spec.policy.limits.pids) : request.argv
-    const bwrap = [support.path, '--args', '3', '--info-fd', '4', '--', ...capped]
+    const filtered = filter ? ['--seccomp', '5'] : []
+    const bwrap = [support.path, '--args', '3', '--info-fd', '4', ...filtered, '--', ...capped]
     const program = await startProgram({
       argv: launchArgv(group.prefix, spec.policy.limits.fileBytes, bwrap),
       cwd: '/',
@@ -115,6 +119,7 @@ export function createLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
       env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },
       secret: profile.map((argument) => `${argument}\0`).join(''),
       tells: true,
+      ...(filter ? { filter } : {}),
       limitHit,
       signal(signal, pid) {
         if (signal === 'SIGKILL') return signalProcess(pid, signal)

@@ -12,6 +12,8 @@ export interface ProgramRequest {
   readonly env: Readonly<Record<string, string>>
   /** Written to descriptor 3, then closed. */
   readonly secret?: string
+  /** Written to descriptor 5, then closed. */
+  readonly filter?: Uint8Array
   /** Descriptor 4 tells something at the start; see {@link StartedProgram.told}. */
   readonly tells?: boolean
   readonly limitHit: () => ExecExit['limit'] | undefined
@@ -41,6 +43,7 @@ export async function startProgram(request: ProgramRequest): Promise<StartedProg
       'pipe',
       request.secret === undefined ? 'ignore' : 'pipe',
       request.tells ? 'pipe' : 'ignore',
+      request.filter === undefined ? 'ignore' : 'pipe',
     ],
   })
   // At once: what a child has written when it ends, and nobody is reading yet, Node throws away.
@@ -57,6 +60,9 @@ export async function startProgram(request: ProgramRequest): Promise<StartedProg
   })
   const pid = child.pid!
   if (request.secret !== undefined) endPipe(child.stdio[3] as Writable, request.secret)
+  // The types know the first five only.
+  const stdio: readonly unknown[] = child.stdio
+  if (request.filter !== undefined) endPipe(stdio[5] as Writable, request.filter)
   const stdin = child.stdin!
   // A program that ends without reading breaks the pipe; its exit says so.
   stdin.on('error', () => {})
@@ -93,9 +99,9 @@ function exitOf(child: ChildProcess, limitHit: ProgramRequest['limitHit']): Prom
   })
 }
 
-function endPipe(pipe: Writable, text: string): void {
+function endPipe(pipe: Writable, content: string | Uint8Array): void {
   pipe.on('error', () => {})
-  pipe.end(text)
+  pipe.end(content)
 }
 
 async function readAll(stream: Readable): Promise<string> {
