@@ -146,6 +146,14 @@ describe('table', () => {
     `)
   })
 
+  test('an agent that asks says what, and how to answer, below the rows', () => {
+    const question = { questionId: 't/db', text: 'Which database?', options: ['sqlite', 'postgres'] }
+    expect(renderTable(update(2, '', [{ status: 1, question }]), frame).slice(-2)).toEqual([
+      '1 asks: Which database? [sqlite | postgres]',
+      `  tutti agent answer ${ids[0]} "…"`,
+    ])
+  })
+
   test('the end says its reason where that is not what the phase says', () => {
     expect(renderTable(update(5, 'completed', [done]), frame)[0]).toBe('COMPLETED  1/1 ended  1m05s')
     expect(renderTable(update(6, 'stopped_by_user', [done]), frame)[0]).toContain('1m05s  stopped by user')

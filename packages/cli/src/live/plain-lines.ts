@@ -1,10 +1,11 @@
 import { isEnsembleEnd } from '@tutti/core'
-import type { ParallelAgentWorkflowStatusUpdate, Question } from '@tutti/proto'
+import type { ParallelAgentWorkflowStatusUpdate } from '@tutti/proto'
 import { phaseFromWire } from '@tutti/protocol/wire'
 import { lastLine, safeLine } from '../output/terminal-text.ts'
 import { formatDuration } from '../values/duration.ts'
 import { byWhom } from './by-whom.ts'
 import { checkWord, stateOf } from './child-words.ts'
+import { answerCommand, questionText } from './question-words.ts'
 
 /**
  * The live view of a pipe: for each update the lines that say what changed since the one before; none when nothing did. The
@@ -54,18 +55,14 @@ export function createPlainLines(
         say(`${name}  ${word}${files}${headline === '' ? '' : `: ${headline}`}`)
       }
       if (child.question && isNew(`question ${index}`, child.question.questionId)) {
-        say(`${name}  ${asksText(safeLine(child.bcId), child.question)}`)
+        const asks = `(${safeLine(child.bcId)}) ${questionText(child.question)}`
+        say(`${name}  ${asks}; answer with: ${answerCommand(child.bcId)}`)
       }
       if (isNew(`check ${index}`, checkWord(child))) say(`${name}  check ${checkWord(child)}`)
     })
     sayPhase()
     return lines
   }
-}
-
-function asksText(bcId: string, { text, options }: Question): string {
-  const choice = options.length === 0 ? '' : ` [${options.map(safeLine).join(' | ')}]`
-  return `(${bcId}) asks: ${safeLine(text)}${choice}; answer with: tutti agent answer ${bcId} "…"`
 }
 
 export const countFiles = (count: number): string => `${count} file${count === 1 ? '' : 's'}`

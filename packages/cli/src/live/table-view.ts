@@ -5,6 +5,7 @@ import { padEnd, truncate } from '../output/table.ts'
 import { lastLine, safeLine } from '../output/terminal-text.ts'
 import { formatDuration } from '../values/duration.ts'
 import { checkWord, stateOf, type StateWord } from './child-words.ts'
+import { answerCommand, questionText } from './question-words.ts'
 
 export interface TableFrame {
   readonly now: number
@@ -18,6 +19,7 @@ export interface TableFrame {
 
 const spinner = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
 const marks: Record<StateWord['tone'], string> = { wait: '·', work: '', good: '✔', bad: '✖', calm: '–' }
+const shownQuestions = 3
 const fixed = { number: 3, state: 17, elapsed: 8, files: 5, check: 12 }
 
 /**
@@ -35,7 +37,8 @@ export function renderTable(update: ParallelAgentWorkflowStatusUpdate, frame: Ta
     padEnd('time', fixed.elapsed) +
     (wide ? padEnd('files', fixed.files + 1) + padEnd('check', fixed.check) : '') +
     'now'
-  const room = Math.max(1, frame.rows - 4)
+  const questions = questionLines(update.children, frame)
+  const room = Math.max(1, frame.rows - 4 - questions.length)
   const shown = chooseRows(update.children, room)
   const rows = shown.map(({ child, index }) => renderRow(child, index, frame, wide, headlineWidth))
   const hidden = update.children.length - shown.length
@@ -44,7 +47,22 @@ export function renderTable(update: ParallelAgentWorkflowStatusUpdate, frame: Ta
     paint.dim(truncate(head, columns - 1)),
     ...rows,
     ...(hidden > 0 ? [paint.dim(`  … and ${hidden} more`)] : []),
+    ...questions,
   ]
+}
+
+/** Two lines for each of the first agents that wait for an answer: what is asked, and how to answer it. */
+function questionLines(
+  children: readonly ParallelAgentWorkflowChild[],
+  { columns, paint }: TableFrame,
+): string[] {
+  return children
+    .flatMap(({ bcId, question }, index) => (question ? [{ bcId, question, number: index + 1 }] : []))
+    .slice(0, shownQuestions)
+    .flatMap(({ bcId, question, number }) => [
+      paint.yellow(truncate(`${number} ${questionText(question)}`, columns - 1)),
+      truncate(`  ${answerCommand(bcId)}`, columns - 1),
+    ])
 }
 
 function header(update: ParallelAgentWorkflowStatusUpdate, { now, columns, paint }: TableFrame): string {

@@ -10,10 +10,11 @@ import type { SummaryOptions } from '../live/summary-options.ts'
 import { renderSummary } from '../live/summary.ts'
 import { textWidth } from '../output/output.ts'
 import { collectPatch } from '../output/patch.ts'
-import { repositorySource } from '../spec/repository-source.ts'
+import { localPath, repositorySource } from '../spec/repository-source.ts'
 import type { AskedFor } from '../spec/run-flags.ts'
 import { openSession, type ServerSession } from '../stack/open-session.ts'
 import { lookAtAgents, showPullRequest, startServer } from './next-commands.ts'
+import { countUncommitted } from './uncommitted-changes.ts'
 import { watchInterrupts } from './watch-interrupts.ts'
 
 export interface RunEnsemble {
@@ -80,6 +81,7 @@ export async function runEnsemble(context: CliContext, options: RunEnsemble): Pr
       )
     }
     const client = await session.client()
+    await warnUncommitted(context, options.asked.repository)
     ensembleId = await startEnsemble(client, options, deps.cwd, starting.signal)
     // A start that was under way when Ctrl-C came has happened all the same.
     if (starting.signal.aborted) requestStop(session, ensembleId)
@@ -111,6 +113,15 @@ export async function runEnsemble(context: CliContext, options: RunEnsemble): Pr
 /** Where the Temporal UI shows an ensemble. */
 export const temporalUi = (base: string, ensembleId: string): string =>
   `${base}/namespaces/default/workflows/${encodeURIComponent(`ensemble/${ensembleId}`)}`
+
+/** A local repository may hold work that is not committed, and people take it for part of what the agents see. */
+async function warnUncommitted({ output, deps }: CliContext, repository: string | undefined): Promise<void> {
+  const path = repository === undefined ? undefined : localPath(repository, deps.cwd)
+  const count = path === undefined ? 0 : await countUncommitted(path)
+  if (count === 0) return
+  const paths = `${count} path${count === 1 ? '' : 's'}`
+  output.say(`The agents start from what is committed; ${paths} with uncommitted changes stay out.`)
+}
 
 async function startEnsemble(
   client: TuttiClient,

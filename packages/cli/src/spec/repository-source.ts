@@ -7,6 +7,12 @@ import { RepositorySourceSchema, type RepositorySource } from '@tutti/proto'
 
 const url = /^((https?|ssh):\/\/|[A-Za-z0-9_][A-Za-z0-9._-]*@[A-Za-z0-9][A-Za-z0-9.-]*:)/
 
+/** The folder that `--repo` names; undefined for a URL or a registered name. */
+export function localPath(given: string, cwd: string): string | undefined {
+  const path = resolve(cwd, given)
+  return !url.test(given) && existsSync(path) ? path : undefined
+}
+
 /**
  * What `--repo` means: a URL as it stands; a path, which is registered with the server first (design §11.15); else the name of a
  * repository that is registered already.
@@ -21,8 +27,8 @@ export async function repositorySource(
   signal: AbortSignal,
 ): Promise<RepositorySource> {
   if (url.test(given)) return create(RepositorySourceSchema, { location: { case: 'url', value: given }, ref })
-  const path = resolve(cwd, given)
-  if (existsSync(path)) {
+  const path = localPath(given, cwd)
+  if (path !== undefined) {
     const { repository } = await client.repositories.addRepository({ path }, { signal })
     return create(RepositorySourceSchema, { location: { case: 'registered', value: repository!.name }, ref })
   }
@@ -31,7 +37,7 @@ export async function repositorySource(
   }
   throw new TuttiError(
     'invalid_argument',
-    `${path} does not exist. Give the path of a git repository, its URL, or a registered name.`,
+    `${resolve(cwd, given)} does not exist. Give the path of a git repository, its URL, or a registered name.`,
     {
       field: '--repo',
     },
