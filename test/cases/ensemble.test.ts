@@ -217,7 +217,7 @@ describe.skipIf(!temporalPath)('ensembles, from the command line', { timeout: 12
       'COMPLETED',
     ])
     const attempt = await stack.run(['agent', 'diff', result.attempts[0]!.bc_id])
-    expect(repository.git('diff', 'main', result.synthesis!.commit)).toBe(attempt.stdout)
+    expect(repository.git('diff', '--full-index', 'main', result.synthesis!.commit)).toBe(attempt.stdout)
     expect(repository.tree(result.synthesis!.commit)).toEqual({ 'a.txt': '100644 b\n' })
     for (const count of ['0', '-1', '51']) {
       const refused = await stack.run([

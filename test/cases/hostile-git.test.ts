@@ -41,7 +41,7 @@ done
 mkdir -p .git/info && printf '* filter=x diff=x merge=x\n' > .git/info/attributes
 printf '[alias]\n\tx = "!%s"\n[core]\n\tfsmonitor = sh -c "%s"\n' "$(fire home-alias)" "$(fire home)" > "$HOME/.gitconfig"
 mkdir -p sub/.git/hooks && cp .git/config sub/.git/config && echo 'ref: refs/heads/main' > sub/.git/HEAD && echo in > sub/file
-printf '[submodule "m"]\n\tpath = m\n\turl = ext::sh -c "%s"\n\tupdate = !sh -c "%s"\n' "$(fire mod)" "$(fire modup)" > .gitmodules
+printf '[submodule "m"]\n\tpath = m\n\turl = ext::sh -c "%s"\n' "$(fire mod)" > .gitmodules
 echo changed > README.md
 EOF`
 
@@ -116,6 +116,21 @@ describe.skipIf(!temporalPath)('SEC-03 hostile git configuration', { timeout: 18
     expect(paths(branch).toSorted()).toEqual([...expected, 'again.txt', 'more.txt'].toSorted())
     await client.composers.archiveBackgroundComposer({ bcId })
     expectQuiet('recovery, delivery and archive')
+  })
+
+  test('SEC-03 a commit that git finds unsafe is not delivered', async () => {
+    const unsafe = await startAgent(client, {
+      prompt: String.raw`run: printf '[submodule "m"]\n\tpath = m\n\turl = ./m\n\tupdate = !sh -c true\n' > .gitmodules`,
+      repository: repository.path,
+      agent: 'embedded:scripted',
+    })
+    expect((await unsafe.rest()).state?.reason).toBe('completed')
+    await expect(client.agents.deliverAgent({ bcId: unsafe.bcId, branch: 'unsafe' })).rejects.toMatchObject({
+      code: 'failed_precondition',
+      message: expect.stringContaining('disallowed submodule update setting') as string,
+    })
+    expect(repository.git('branch', '--list', 'unsafe')).toBe('')
+    expect((await stack.run(['agent', 'diff', unsafe.bcId, '--raw'])).stdout).toContain('+++ b/.gitmodules\n')
   })
 
   test('SEC-03 the attack is real: inside, where the folder can be made, it fires', async () => {
