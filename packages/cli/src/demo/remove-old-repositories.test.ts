@@ -36,6 +36,8 @@ test('the newest three stay, older ones go with their mirrors, and other folders
     'mine',
   ])
   const left = readdirSync(join(root, 'mirrors')).filter((name) => !name.startsWith('.'))
-  const expected = paths.slice(1).flatMap((path) => [path, `${path}.lock`])
+  const expected = paths
+    .slice(1)
+    .flatMap((path) => [path, path.replace(/git$/, 'source.git'), `${path}.lock`])
   expect(left.map((name) => join(root, 'mirrors', name)).toSorted()).toEqual(expected.toSorted())
 })
