@@ -1,17 +1,18 @@
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readdirSync, readFileSync } from 'node:fs'
-import { afterEach, describe, expect, inject, test } from 'vitest'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { afterEach, describe, expect, inject, test, vi } from 'vitest'
 
 const temporalPath = inject('temporalServer')
 const main = join(import.meta.dirname, '../../packages/cli/src/main.ts')
 
 describe.skipIf(!temporalPath)('the demo', { timeout: 120_000 }, () => {
   const folders: string[] = []
+  const children: ChildProcess[] = []
   afterEach(async () => {
+    for (const child of children.splice(0)) if (child.exitCode === null) child.kill('SIGTERM')
     for (const folder of folders.splice(0)) await rm(folder, { recursive: true, force: true })
   })
 
@@ -27,11 +28,16 @@ describe.skipIf(!temporalPath)('the demo', { timeout: 120_000 }, () => {
       NO_COLOR: '1',
     }
     const child = spawn(process.execPath, [main, 'demo', '--data-dir', join(folder, 'data')], { env })
+    children.push(child)
     const output = { stdout: '', stderr: '' }
     child.stdout.on('data', (data: Buffer) => (output.stdout += data.toString()))
     child.stderr.on('data', (data: Buffer) => (output.stderr += data.toString()))
-    const ended = new Promise<number | null>((resolve) => child.on('close', resolve))
-    return { folder, child, output, ended }
+    const ended = new Promise<number | string | null>((resolve) =>
+      child.on('close', (code, signal) => resolve(code ?? signal)),
+    )
+    const says = (words: string) =>
+      vi.waitFor(() => expect(output.stderr).toContain(words), { timeout: 60_000, interval: 10 })
+    return { folder, child, output, ended, says }
   }
 
   test('repairs its repository: part and all are combined, what breaks is left out, one pull request opens', async () => {
@@ -54,23 +60,24 @@ describe.skipIf(!temporalPath)('the demo', { timeout: 120_000 }, () => {
     ['while it starts', 'Made a repository'],
     ['while agents work', 'working'],
   ])('Ctrl-C %s leaves nothing running', async (_when, words) => {
-    const { folder, child, output, ended } = await start()
-    while (!output.stderr.includes(words)) await sleep(20)
+    const { folder, child, output, ended, says } = await start()
+    await says(words)
     child.kill('SIGINT')
-    expect([2, 130]).toContain(await ended)
+    // Before anything runs, Node ends by the signal itself.
+    expect([2, 130, 'SIGINT']).toContain(await ended)
     expect(output.stdout).not.toContain('Somebody stopped it.')
     expect(processesNaming(folder)).toEqual([])
   })
 
   test('a second Ctrl-C says that it kills', async () => {
-    const { folder, child, output, ended } = await start()
-    while (!output.stderr.includes('working')) await sleep(20)
+    const { folder, child, output, ended, says } = await start()
+    await says('working')
     child.kill('SIGINT')
-    while (!output.stderr.includes('Press Ctrl-C again')) await sleep(5)
+    await says('Stopping the ensemble')
     child.kill('SIGINT')
     expect(await ended).toBe(130)
     expect(output.stderr).toContain('Killing it now.')
-    while (processesNaming(folder).length > 0) await sleep(20)
+    await vi.waitFor(() => expect(processesNaming(folder)).toEqual([]), { timeout: 10_000 })
   })
 })
 
