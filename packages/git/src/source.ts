@@ -24,20 +24,11 @@ export async function readSourceHead(
   location: Location,
   signal: AbortSignal,
 ): Promise<SourceHead> {
-  const output = await git.run(
-    ['ls-remote', '--symref', ...uploadPack(location), '--', location.address, 'HEAD', 'refs/heads/*'],
-    {
-      signal,
-      protocol: location.protocol,
-      config: await pinHost(location, signal),
-      timeoutMs: listTimeoutMs,
-    },
-  )
-  if (output.exitCode !== 0) throw unreadable(location, output.stderr)
+  const lines = await listRefs(git, location, '--symref', ['HEAD', 'refs/heads/*'], signal)
   const branches = new Map<string, string>()
   let commit: string | undefined
   let branch: string | undefined
-  for (const line of output.stdout.toString('utf8').split('\n')) {
+  for (const line of lines) {
     const [value = '', name = ''] = line.split('\t')
     if (name === 'HEAD' && value.startsWith('ref: refs/heads/'))
       branch = value.slice('ref: refs/heads/'.length)
@@ -60,8 +51,20 @@ export async function hasRef(
 ): Promise<boolean> {
   const names = /^refs\/(?:heads|tags)\//.test(ref) ? [ref] : []
   const wanted = [`refs/heads/${ref}`, `refs/tags/${ref}`, ...names]
+  const lines = await listRefs(git, location, '--refs', wanted, signal)
+  // A pattern of ls-remote matches the end of a name.
+  return lines.some((line) => wanted.includes(line.split('\t')[1] ?? ''))
+}
+
+async function listRefs(
+  git: GitRunner,
+  location: Location,
+  option: '--symref' | '--refs',
+  patterns: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
   const output = await git.run(
-    ['ls-remote', '--refs', ...uploadPack(location), '--', location.address, ...wanted],
+    ['ls-remote', option, ...uploadPack(location), '--', location.address, ...patterns],
     {
       signal,
       protocol: location.protocol,
@@ -70,9 +73,7 @@ export async function hasRef(
     },
   )
   if (output.exitCode !== 0) throw unreadable(location, output.stderr)
-  const lines = output.stdout.toString('utf8').split('\n')
-  // A pattern of ls-remote matches the end of a name.
-  return lines.some((line) => wanted.includes(line.split('\t')[1] ?? ''))
+  return output.stdout.toString('utf8').split('\n')
 }
 
 /** Brings branches, tags and HEAD; removes those that the source has no more. */
