@@ -1,6 +1,6 @@
 import type { ActivityDeps } from './deps.ts'
 import { sandboxLost } from './fail.ts'
-import { killSilent } from './kill-silent.ts'
+import { createDeadline } from './kill-silent.ts'
 import type { HostSession } from './sessions.ts'
 import { tailCommands } from './command-tail.ts'
 
@@ -27,16 +27,12 @@ export async function captureLast(
   const { bcId, server, tracker, controller, sandbox } = session
   if (session.killed && session.stopped) return { manifestDigest: '', cut: false }
   let cut = false
-  let killing: Promise<void> | undefined
-  const kill = () => {
-    killing = killSilent(deps, session, 'the last capture')
-  }
-  let timer = setTimeout(kill, session.stopped ? stopAnswerMs : captureTimeoutMs)
+  const deadline = createDeadline(deps, session, 'the last capture')
+  deadline.within(session.stopped ? stopAnswerMs : captureTimeoutMs)
   const hurry = () => {
     if (cut || session.stopped) return
     cut = true
-    clearTimeout(timer)
-    timer = setTimeout(kill, stopAnswerMs)
+    deadline.within(stopAnswerMs)
   }
   if (draining.aborted) hurry()
   draining.addEventListener('abort', hurry, { once: true })
@@ -59,10 +55,9 @@ export async function captureLast(
     log.warn({ err: error, bc_id: bcId }, 'the last capture failed')
     throw sandboxLost('The sandbox ended before its last files could be read.')
   } finally {
-    clearTimeout(timer)
     clearTimeout(listening)
     done.abort()
     draining.removeEventListener('abort', hurry)
-    await killing
+    await deadline.done()
   }
 }

@@ -79,10 +79,7 @@ async function deliveredBefore(
   { bcId, owner, repository, branch }: { bcId: AgentId; owner: string; repository: string; branch: string },
   signal: AbortSignal,
 ): Promise<{ branch: string; commit: string; pullRequest?: PullRequest } | undefined> {
-  const deliveries: Delivered[] = []
-  for await (const { event } of readEvents(eventLog, bcId, ['delivery'], signal)) {
-    if (event.outcome === 'delivered') deliveries.push(event)
-  }
+  const deliveries = await deliveriesOf(eventLog, bcId, signal)
   const last = deliveries.findLast((event) => branch === '' || event.branch === branch)
   if (!last) return undefined
   const made = deliveries.findLast((event) => event.branch === last.branch && event.pullRequest)?.pullRequest
@@ -91,16 +88,26 @@ async function deliveredBefore(
   return pullRequest.state === 'open' ? { branch: last.branch, commit: last.commit, pullRequest } : undefined
 }
 
+/** What of an agent was delivered, oldest first. */
+async function deliveriesOf(
+  eventLog: ActivityDeps['eventLog'],
+  bcId: AgentId,
+  signal: AbortSignal,
+): Promise<Delivered[]> {
+  const deliveries: Delivered[] = []
+  for await (const { event } of readEvents(eventLog, bcId, ['delivery'], signal)) {
+    if (event.outcome === 'delivered') deliveries.push(event)
+  }
+  return deliveries
+}
+
 async function projectPullRequest(
   { eventLog, catalog }: ActivityDeps,
   bcId: AgentId,
   signal: AbortSignal,
 ): Promise<void> {
   const { last } = await eventLog.head(bcId, signal)
-  let delivered: Delivered | undefined
-  for await (const { event } of readEvents(eventLog, bcId, ['delivery'], signal)) {
-    if (event.outcome === 'delivered') delivered = event
-  }
+  const delivered = (await deliveriesOf(eventLog, bcId, signal)).at(-1)
   if (!delivered) return
   const { branch, pullRequest } = delivered
   await catalog.agents.project(

@@ -7,7 +7,7 @@ type KillDeps = Pick<ActivityDeps, 'sandboxes' | 'log'>
  * Kills the sandbox of a session that has not answered, with everything in it. What still waits for it fails then, as its link
  * breaks. What was captured before is kept.
  */
-export async function killSilent(deps: KillDeps, session: HostSession, waitedFor: string): Promise<void> {
+async function killSilent(deps: KillDeps, session: HostSession, waitedFor: string): Promise<void> {
   const { bcId, sandbox, server } = session
   session.killed = true
   deps.log.warn({ bc_id: bcId, waited_for: waitedFor }, 'the sandbox did not answer in time and is killed')
@@ -27,12 +27,29 @@ export async function orKillSilent<T>(
   { limitMs, waitedFor }: { readonly limitMs: number; readonly waitedFor: string },
   work: () => Promise<T>,
 ): Promise<T> {
-  let killing: Promise<void> | undefined
-  const timer = setTimeout(() => (killing = killSilent(deps, session, waitedFor)), limitMs)
+  const deadline = createDeadline(deps, session, waitedFor)
+  deadline.within(limitMs)
   try {
     return await work()
   } finally {
-    clearTimeout(timer)
-    await killing
+    await deadline.done()
+  }
+}
+
+/** A time limit for a sandbox's answer; what has not answered by then is killed. */
+export function createDeadline(deps: KillDeps, session: HostSession, waitedFor: string) {
+  let timer: NodeJS.Timeout | undefined
+  let killing: Promise<void> | undefined
+  return {
+    /** Milliseconds from now; takes the place of an earlier limit. */
+    within(limitMs: number) {
+      clearTimeout(timer)
+      timer = setTimeout(() => (killing = killSilent(deps, session, waitedFor)), limitMs)
+    },
+    /** It has answered. Resolves when a kill that had begun is over. */
+    async done() {
+      clearTimeout(timer)
+      await killing
+    },
   }
 }

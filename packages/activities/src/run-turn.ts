@@ -13,7 +13,7 @@ import { saveSession } from './save-session.ts'
 import { saveStatesDuringTurn } from './save-states-during-turn.ts'
 import { createTurnControl, type TurnControl, type TurnStop } from './turn-control.ts'
 import { createTurnEvents, type TurnEvents } from './turn-events.ts'
-import { killSilent, orKillSilent } from './kill-silent.ts'
+import { createDeadline, orKillSilent } from './kill-silent.ts'
 import type { HostSession, Sessions } from './sessions.ts'
 
 /**
@@ -259,22 +259,16 @@ function failedCapture(thrown: unknown): never {
  * not keep the turn. `done` says that it has let go.
  */
 function killWhenStuck(deps: ActivityDeps, session: HostSession, control: TurnControl) {
-  let timer: NodeJS.Timeout | undefined
-  let killing: Promise<void> | undefined
+  const deadline = createDeadline(deps, session, 'the end of the turn')
   const onEnd = () => {
-    if (control.ended()?.kind === 'lost') return
-    timer = setTimeout(
-      () => (killing = killSilent(deps, session, 'the end of the turn')),
-      deps.stopGraceMs + deps.stopAnswerMs,
-    )
+    if (control.ended()?.kind !== 'lost') deadline.within(deps.stopGraceMs + deps.stopAnswerMs)
   }
   if (control.signal.aborted) onEnd()
   control.signal.addEventListener('abort', onEnd, { once: true })
   return {
     async done() {
       control.signal.removeEventListener('abort', onEnd)
-      clearTimeout(timer)
-      await killing
+      await deadline.done()
     },
   }
 }
