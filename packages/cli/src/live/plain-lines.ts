@@ -5,7 +5,7 @@ import { lastLine, safeLine } from '../output/terminal-text.ts'
 import { formatDuration } from '../values/duration.ts'
 import { byWhom } from './by-whom.ts'
 import { checkWord, stateOf } from './child-words.ts'
-import { answerCommand, questionText } from './question-words.ts'
+import { answerCommand, questionText } from '../output/question-words.ts'
 
 /**
  * The live view of a pipe: for each update the lines that say what changed since the one before; none when nothing did. The

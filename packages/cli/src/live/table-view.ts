@@ -5,7 +5,7 @@ import { padEnd, truncate } from '../output/table.ts'
 import { lastLine, safeLine } from '../output/terminal-text.ts'
 import { formatDuration } from '../values/duration.ts'
 import { checkWord, stateOf, type StateWord } from './child-words.ts'
-import { answerCommand, questionText } from './question-words.ts'
+import { answerCommand, questionText } from '../output/question-words.ts'
 
 export interface TableFrame {
   readonly now: number

@@ -2,6 +2,7 @@ import type { Agent, AgentExtensions, RepositorySource } from '@tutti/proto'
 import { workflowStatusFromWire } from '@tutti/protocol/wire'
 import { formatDuration } from '../values/duration.ts'
 import { table } from './table.ts'
+import { answerCommand } from './question-words.ts'
 import { safeLine, safeText } from './terminal-text.ts'
 
 /** `IDLE`, `IDLE+paused`, `ERROR (timeout)`. */
@@ -65,7 +66,7 @@ export function agentDetails(agent: Agent, now: number): string[] {
     for (const option of state.question.options) lines.push(`  - ${safeLine(option)}`)
     if (state.question.defaultAnswer !== '')
       lines.push(`By default: ${safeLine(state.question.defaultAnswer)}`)
-    lines.push(`Answer with: tutti agent answer ${safeLine(agent.bcId)} "…"`)
+    lines.push(`Answer with: ${answerCommand(agent.bcId)}`)
   }
   if (agent.detail !== '') lines.push('', safeText(agent.detail.trimEnd(), { colors: false }))
   if (agent.summary !== '') lines.push('', safeText(agent.summary, { colors: false }))

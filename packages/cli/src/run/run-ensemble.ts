@@ -8,7 +8,7 @@ import { ensembleResult } from '../live/ensemble-result.ts'
 import { showEnsemble } from '../live/show-ensemble.ts'
 import type { SummaryOptions } from '../live/summary-options.ts'
 import { renderSummary } from '../live/summary.ts'
-import { textWidth } from '../output/output.ts'
+import { textWidth, type Output } from '../output/output.ts'
 import { collectPatch } from '../output/patch.ts'
 import { localPath, repositorySource } from '../spec/repository-source.ts'
 import type { AskedFor } from '../spec/run-flags.ts'
@@ -33,6 +33,8 @@ export interface RunEnsemble {
  */
 export async function runEnsemble(context: CliContext, options: RunEnsemble): Promise<number> {
   const { output, deps } = context
+  // While the server starts: git takes its time on a large tree.
+  const uncommitted = uncommittedIn(options.asked.repository, deps.cwd)
   let session: ServerSession | undefined
   let ensembleId: string | undefined
   const starting = new AbortController()
@@ -81,7 +83,7 @@ export async function runEnsemble(context: CliContext, options: RunEnsemble): Pr
       )
     }
     const client = await session.client()
-    await warnUncommitted(context, options.asked.repository)
+    warnUncommitted(output, await uncommitted)
     ensembleId = await startEnsemble(client, options, deps.cwd, starting.signal)
     // A start that was under way when Ctrl-C came has happened all the same.
     if (starting.signal.aborted) requestStop(session, ensembleId)
@@ -114,10 +116,13 @@ export async function runEnsemble(context: CliContext, options: RunEnsemble): Pr
 export const temporalUi = (base: string, ensembleId: string): string =>
   `${base}/namespaces/default/workflows/${encodeURIComponent(`ensemble/${ensembleId}`)}`
 
+async function uncommittedIn(repository: string | undefined, cwd: string): Promise<number> {
+  const path = repository === undefined ? undefined : localPath(repository, cwd)
+  return path === undefined ? 0 : countUncommitted(path)
+}
+
 /** A local repository may hold work that is not committed, and people take it for part of what the agents see. */
-async function warnUncommitted({ output, deps }: CliContext, repository: string | undefined): Promise<void> {
-  const path = repository === undefined ? undefined : localPath(repository, deps.cwd)
-  const count = path === undefined ? 0 : await countUncommitted(path)
+function warnUncommitted(output: Output, count: number): void {
   if (count === 0) return
   const paths = `${count} path${count === 1 ? '' : 's'}`
   output.say(`The agents start from what is committed; ${paths} with uncommitted changes stay out.`)

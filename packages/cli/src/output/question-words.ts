@@ -1,5 +1,5 @@
 import type { Question } from '@tutti/proto'
-import { safeLine } from '../output/terminal-text.ts'
+import { safeLine } from './terminal-text.ts'
 
 /** What an agent asks, with the answers that it offers, in one line. */
 export function questionText({ text, options }: Pick<Question, 'text' | 'options'>): string {
