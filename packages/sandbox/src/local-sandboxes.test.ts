@@ -263,7 +263,7 @@ test('SBX-06: fifty rounds leave descriptors, processes, mounts and folders as t
   const count = () => ({
     descriptors: readdirSync('/proc/self/fd').length,
     children: readdirSync('/proc').filter((name) => processStat(Number(name))?.parent === process.pid).length,
-    mounts: mountsBelow('tutti').length,
+    mounts: mountsBelow(subject.folder).length,
     folders: readdirSync(join(subject.folder, 'sandboxes')).length,
   })
   const before = count()

@@ -1,5 +1,5 @@
 import type { Attempt, Ensemble } from '@tutti/proto'
-import stringWidth from 'string-width'
+import stringWidth from 'fast-string-width'
 import { outputTail } from '../output/output-tail.ts'
 import { padEnd, table } from '../output/table.ts'
 import { lastLine, safeLine } from '../output/terminal-text.ts'

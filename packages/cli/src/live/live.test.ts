@@ -1,6 +1,6 @@
 import { create } from '@bufbuild/protobuf'
 import pc from 'picocolors'
-import stringWidth from 'string-width'
+import stringWidth from 'fast-string-width'
 import { ParallelAgentWorkflowStatusUpdateSchema } from '@tutti/proto'
 import { describe, expect, test } from 'vitest'
 import { createPlainLines } from './plain-lines.ts'

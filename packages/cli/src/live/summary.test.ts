@@ -1,7 +1,7 @@
 import { create } from '@bufbuild/protobuf'
 import type { MessageInitShape } from '@bufbuild/protobuf'
 import pc from 'picocolors'
-import stringWidth from 'string-width'
+import stringWidth from 'fast-string-width'
 import { EnsembleSchema, SynthesisSchema } from '@tutti/proto'
 import { describe, expect, test } from 'vitest'
 import type { SummaryOptions } from './summary-options.ts'

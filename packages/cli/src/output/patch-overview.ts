@@ -1,4 +1,4 @@
-import stringWidth from 'string-width'
+import stringWidth from 'fast-string-width'
 import type { Palette } from './output.ts'
 import { renderPatch } from './patch.ts'
 import { padEnd, truncate } from './table.ts'

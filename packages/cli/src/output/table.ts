@@ -1,4 +1,4 @@
-import stringWidth from 'string-width'
+import stringWidth from 'fast-string-width'
 
 /** Rows as aligned columns, two spaces apart; the header is given like a row. Cells must be safe, one-line text. */
 export function table(rows: readonly (readonly string[])[]): string[] {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import stringWidth from 'string-width'
+import stringWidth from 'fast-string-width'
 import { expect, test } from 'vitest'
 import { wrap } from './wrap.ts'
 
