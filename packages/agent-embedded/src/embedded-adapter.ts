@@ -1,8 +1,6 @@
 import type { AgentAdapter } from '@tutti/agent'
 import { parseAgentSpec, TuttiError, type Clock } from '@tutti/core'
-import { chooseBrain, type BrainEnv } from './brain.ts'
-import { createEmbeddedSession } from './embedded-session.ts'
-import { decodeSession } from './session-state.ts'
+import type { BrainEnv } from './brain.ts'
 
 /** Model calls of one turn. More than a long honest task needs; a loop that has lost its way ends here. */
 const defaultMaxSteps = 200
@@ -40,6 +38,12 @@ export function createEmbeddedAdapter({
           field: 'agent',
         })
       }
+      // With the first agent that needs them: the libraries of models are a twentieth of what a worker loads at its start.
+      const [{ chooseBrain }, { createEmbeddedSession }, { decodeSession }] = await Promise.all([
+        import('./brain.ts'),
+        import('./embedded-session.ts'),
+        import('./session-state.ts'),
+      ])
       return createEmbeddedSession({
         clock,
         host,
