@@ -9,8 +9,6 @@ export default defineConfig({
     // Processes, not threads: tests send signals, change environment variables and load native code.
     pool: 'forks',
     maxWorkers: 2,
-    // Loading the same libraries anew for each of 170 files was a tenth of the time; files leave no state behind (they clean up anyway).
-    isolate: false,
     // Real servers and sandboxes on two shared cores; a test that needs longer says so itself.
     // On a machine that others share, a test of real processes may meet a pause that is no fault of the code: tried again, and named.
     retry: process.env['CI'] ? 2 : 0,

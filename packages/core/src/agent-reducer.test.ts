@@ -16,6 +16,7 @@ import {
   type AgentStateKey,
   type Turn,
 } from './agent-state.ts'
+import { limits } from './limits.ts'
 import { reasons, type Reason } from './reasons.ts'
 
 const turn = (turnId: string): Turn => ({ turnId, promptBlobId: `sha256_${'0'.repeat(64)}`, source: 'API' })
@@ -202,6 +203,31 @@ describe('API-12: the answer to each command in each state is the published tabl
       expect(reduceAgent(once, command[name])).toBe(once)
     },
   )
+})
+
+describe('a queue that is full', () => {
+  const full = Array.from({ length: limits.maxWaitingTurns }, (_, index) =>
+    turn(`turn-00000000-0000-7000-8000-${String(index).padStart(12, '0')}`),
+  )
+
+  test.for(['RUNNING', 'IDLE+paused', 'ERROR', 'ERROR+paused'] as const)(
+    '%s takes no more messages, and says the way out',
+    (key) => {
+      const before = stateOf(key, full)
+      for (const name of ['follow_up', 'interrupt'] as const) {
+        const answer = reduceAgent(before, command[name])
+        expect(answer).toMatchObject({ rejected: true, state: key })
+        expect(isRejection(answer) && answer.message).toMatch(/64 messages wait .* stop the agent/)
+      }
+      expect(isRejection(reduceAgent(before, { type: 'stop', all: true }))).toBe(false)
+      expect(isRejection(reduceAgent(stateOf(key, full.slice(1)), command.follow_up))).toBe(false)
+    },
+  )
+
+  test('is an argument of Temporal’s still', () => {
+    const bytes = Buffer.byteLength(JSON.stringify(stateOf('RUNNING', full)))
+    expect(bytes).toBeLessThan(limits.maxArgumentBytes)
+  })
 })
 
 describe('how a turn ends', () => {

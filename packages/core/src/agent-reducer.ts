@@ -1,4 +1,5 @@
 import { agentStateKey, type AgentState, type AgentStateKey, type Turn } from './agent-state.ts'
+import { limits } from './limits.ts'
 import type { Reason } from './reasons.ts'
 
 /** What a caller may ask of an agent: the columns of the design's table (§4). */
@@ -34,6 +35,7 @@ type Answer =
 
 const resumeFirst = { refuse: 'Resume the agent first.' }
 const nothingStarted = { refuse: 'The agent has not started yet; send it a message.' }
+const queueIsFull = `${limits.maxWaitingTurns} messages wait for it, and more it does not take. Wait for some of them, or stop the agent with all that waits.`
 const startNew = { refuse: 'Start a new agent from its last commit.' }
 
 /** The design's table (§4): total over states and commands; a test walks every cell. */
@@ -133,9 +135,16 @@ export function reduceAgent(state: AgentState, input: AgentInput): AgentState | 
   const key = agentStateKey(state)
   const answer = table[key][input.type]
   if (answer === 'same' || answer === 'accepted') return state
-  if (typeof answer === 'function') return unlessEqual(state, answer(state, input))
-  return { rejected: true, state: key, message: `The agent is ${key}. ${answer.refuse}` }
+  if (typeof answer !== 'function') return refusal(key, answer.refuse)
+  if ('turn' in input && state.queue.length >= limits.maxWaitingTurns) return refusal(key, queueIsFull)
+  return unlessEqual(state, answer(state, input))
 }
+
+const refusal = (state: AgentStateKey, wayOut: string): Rejection => ({
+  rejected: true,
+  state,
+  message: `The agent is ${state}. ${wayOut}`,
+})
 
 /** The old object when nothing has changed: fields are compared by identity, since the table copies only what it changes. */
 function unlessEqual(before: AgentState, after: AgentState): AgentState {

@@ -25,6 +25,8 @@ export const limits = {
   maxRestarts: 3,
   /** Boots of a sandbox before `boot_timeout` or `setup_failed`. */
   maxBoots: 3,
+  /** Turns that wait for one agent: its state, with all of them, stays an argument of Temporal's (some 200 bytes each). */
+  maxWaitingTurns: 64,
   /** Update ids that an agent remembers, beyond those still queued. */
   maxSeenRequests: 200,
   /** Page size of lists. */
