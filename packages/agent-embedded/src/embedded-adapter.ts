@@ -18,7 +18,7 @@ export interface EmbeddedAdapterDeps {
 
 /**
  * Our own loop over the `ai` model interface. It runs in the worker; all that its tools do happens in the sandbox, through the
- * agent server. `embedded:BRAIN` chooses who thinks, see {@link chooseBrain}.
+ * agent server. `embedded:BRAIN` chooses who thinks, see `chooseBrain` in `brain.ts`.
  *
  * `open` throws TuttiError `invalid_argument` (unknown brain), `failed_precondition` (nothing configured), `data_loss` (an
  * exported session that cannot be read).

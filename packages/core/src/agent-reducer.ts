@@ -35,7 +35,9 @@ type Answer =
 
 const resumeFirst = { refuse: 'Resume the agent first.' }
 const nothingStarted = { refuse: 'The agent has not started yet; send it a message.' }
-const queueIsFull = `${limits.maxWaitingTurns} messages wait for it, and more it does not take. Wait for some of them, or stop the agent with all that waits.`
+const queueIsFull = {
+  refuse: `${limits.maxWaitingTurns} messages wait for it, and more it does not take. Wait for some of them, or stop the agent with all that waits.`,
+}
 const startNew = { refuse: 'Start a new agent from its last commit.' }
 
 /** The design's table (§4): total over states and commands; a test walks every cell. */
@@ -133,18 +135,14 @@ const table: Record<AgentStateKey, Record<AgentCommandType, Answer>> = {
 export function reduceAgent(state: AgentState, input: AgentInput): AgentState | Rejection {
   if (input.type === 'turn_ended') return turnEnded(state, input.reason, input.failed)
   const key = agentStateKey(state)
-  const answer = table[key][input.type]
+  const cell = table[key][input.type]
+  const isTooMany =
+    typeof cell === 'function' && 'turn' in input && state.queue.length >= limits.maxWaitingTurns
+  const answer = isTooMany ? queueIsFull : cell
   if (answer === 'same' || answer === 'accepted') return state
-  if (typeof answer !== 'function') return refusal(key, answer.refuse)
-  if ('turn' in input && state.queue.length >= limits.maxWaitingTurns) return refusal(key, queueIsFull)
-  return unlessEqual(state, answer(state, input))
+  if (typeof answer === 'function') return unlessEqual(state, answer(state, input))
+  return { rejected: true, state: key, message: `The agent is ${key}. ${answer.refuse}` }
 }
-
-const refusal = (state: AgentStateKey, wayOut: string): Rejection => ({
-  rejected: true,
-  state,
-  message: `The agent is ${state}. ${wayOut}`,
-})
 
 /** The old object when nothing has changed: fields are compared by identity, since the table copies only what it changes. */
 function unlessEqual(before: AgentState, after: AgentState): AgentState {

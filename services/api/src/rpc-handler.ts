@@ -77,9 +77,9 @@ export function createRpcHandler({
       const { body, problem } = await inspect(incoming, handler)
       if (problem) contextValues.set(problemKey, problem)
       const outgoing = await handler({ ...incoming, body })
-      // One message is one piece already.
-      const merged = handler.method.methodKind !== 'unary' &&
-        outgoing.body && { body: mergeChunks(outgoing.body) }
+      // The answer of a unary call is one piece already.
+      const isStream = handler.method.methodKind !== 'unary'
+      const merged = isStream && outgoing.body && { body: mergeChunks(outgoing.body) }
       await universalResponseToNodeResponse({ ...outgoing, ...merged }, response)
     } catch (error) {
       // The client is gone, or the answer had begun: nobody is left to tell.
