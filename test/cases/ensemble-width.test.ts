@@ -11,9 +11,6 @@ import { killAll, sandboxesOf } from './sandboxes.ts'
 const temporalPath = inject('temporalServer')
 const slots = 8
 const children = 50
-/** A sandbox is killed at some moment of its boot or of its turn. */
-const lifeMs = 600
-
 describe.skipIf(!temporalPath)('the width of an ensemble', { timeout: 240_000 }, () => {
   let stack: TuttiStack
   let repository: TestRepository
@@ -31,24 +28,27 @@ describe.skipIf(!temporalPath)('the width of an ensemble', { timeout: 240_000 },
   test('ENS-09 fifty children, eight sandboxes, every third child killed once', async () => {
     const agents = Array.from(
       { length: children },
-      (_, index) => `command:sh -c 'echo ${index} > f${index}; sleep 0.3'`,
+      (_, index) => `command:sh -c 'echo ${index} > f${index}; sleep ${isDoomed(index) ? 1.5 : 0.3}'`,
     )
     await expect(
       startEnsemble(stack, { repository: repository.path, agents: [...agents, 'command:true'] }),
     ).rejects.toMatchObject({ code: 'invalid_argument', message: expect.stringContaining('50') as string })
 
     const ensemble = await startEnsemble(stack, { repository: repository.path, agents })
-    const doomed = new Set(((await ensemble.bcIds()) as string[]).filter((_, index) => index % 3 === 0))
+    const childIds = (await ensemble.bcIds()) as string[]
+    const doomed = new Set(childIds.keys().filter(isDoomed))
     let most = 0
-    let killed = 0
     const watch = setInterval(() => {
       most = Math.max(most, sandboxesOf(stack).length)
-      for (const { bcId, pid } of sandboxesByChild(stack)) {
-        if (!doomed.delete(bcId)) continue
-        setTimeout(() => {
-          killAll([`${pid}`])
-          killed += 1
-        }, Math.random() * lifeMs)
+      const pids = sandboxPids(stack)
+      const running = stack.sandboxProcesses()
+      for (const index of doomed) {
+        const pid = pids.get(childIds[index]!)
+        // Half of them during their boot, the others while their agent runs.
+        const isDue = index % 2 === 0 || running.some((line) => line.includes(`> f${index};`))
+        if (pid === undefined || !isDue) continue
+        doomed.delete(index)
+        killAll([`${pid}`])
       }
     }, 50)
     const { reason, attempts, synthesis } = await ensemble.end().finally(() => clearInterval(watch))
@@ -56,7 +56,7 @@ describe.skipIf(!temporalPath)('the width of an ensemble', { timeout: 240_000 },
     expect(reason).toBe('completed')
     expect(attempts.map((attempt) => attempt.reason)).toEqual(agents.map(() => 'completed'))
     expect(Object.keys(repository.tree(synthesis!.commit))).toHaveLength(children + 1)
-    expect(killed).toBe(Math.ceil(children / 3))
+    expect([...doomed]).toEqual([])
     expect(most).toBeGreaterThan(slots / 2)
     expect(most).toBeLessThanOrEqual(slots)
     const own = await ensemble.events()
@@ -75,22 +75,25 @@ describe.skipIf(!temporalPath)('the width of an ensemble', { timeout: 240_000 },
   })
 })
 
-/** Which process carries the sandbox of which child, from what the worker keeps for its successor. */
-function sandboxesByChild(stack: TuttiStack): { bcId: string; pid: number }[] {
+function isDoomed(index: number): boolean {
+  return index % 3 === 0
+}
+
+/** The process that carries the sandbox of each child, from what the worker keeps for its successor. */
+function sandboxPids(stack: TuttiStack): Map<string, number> {
   const root = join(stack.dataDir, 'sandboxes')
-  if (!existsSync(root)) return []
-  return readdirSync(root)
-    .filter((name) => name.endsWith('.json'))
-    .flatMap((name) => {
-      try {
-        const state = JSON.parse(readFileSync(join(root, name), 'utf8')) as {
-          key: string
-          main?: { pid: number }
-        }
-        return state.main ? [{ bcId: state.key.split('/')[0]!, pid: state.main.pid }] : []
-      } catch {
-        // Removed between the listing and the reading.
-        return []
+  const pids = new Map<string, number>()
+  for (const name of existsSync(root) ? readdirSync(root) : []) {
+    if (!name.endsWith('.json')) continue
+    try {
+      const state = JSON.parse(readFileSync(join(root, name), 'utf8')) as {
+        key: string
+        main?: { pid: number }
       }
-    })
+      if (state.main) pids.set(state.key.split('/')[0]!, state.main.pid)
+    } catch {
+      // Removed between the listing and the reading.
+    }
+  }
+  return pids
 }
