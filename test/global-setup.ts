@@ -1,4 +1,5 @@
 import { describeTemporal, findTemporalServer, findTemporalTestServer } from '@tutti/temporal-binary'
+import { bundleCli } from '@tutti/testkit'
 import type { TestProject } from 'vitest/node'
 import { trySandbox } from '../scripts/setup/ensure-sandbox.mjs'
 
@@ -15,7 +16,7 @@ declare module 'vitest' {
   }
 }
 
-/** Finds the Temporal programs and tries a sandbox, once for all test files. A cluster of the user's is never used for tests. */
+/** Finds the Temporal programs, tries a sandbox and bundles the command line, once for all test files. A cluster of the user's is never used for tests. */
 export default async function globalSetup(project: TestProject): Promise<void> {
   const options = {
     env: { ...process.env, TEMPORAL_ADDRESS: undefined },
@@ -29,4 +30,5 @@ export default async function globalSetup(project: TestProject): Promise<void> {
   project.provide('temporalMissing', missing.join('\n'))
   const sandbox = trySandbox()
   project.provide('sandboxMissing', sandbox.ok ? '' : sandbox.why)
+  process.env['TUTTI_TEST_CLI'] = await bundleCli()
 }

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { listSources, root } from '../lint/sources.ts'
 
 /** Not for people: set by a process of ours for another one of ours. */
-const internal = new Set(['TUTTI_PARENT_PID', 'TUTTI_TEST_TOTAL'])
+const internal = new Set(['TUTTI_PARENT_PID', 'TUTTI_TEST_CLI', 'TUTTI_TEST_TOTAL'])
 /** What agents find in their own environment; docs/agents.md has it. */
 const ofAgents = new Set(['TUTTI_ANSWERS', 'TUTTI_PROMPT_FILE'])
 

@@ -1,3 +1,4 @@
+export { bundleCli } from './bundle-cli.ts'
 export {
   createFakeModelServer,
   type FakeDelta,

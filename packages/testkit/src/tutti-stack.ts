@@ -4,10 +4,11 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { fileURLToPath } from 'node:url'
+import { cliMain } from './cli-main.ts'
 import { markedPath, processesNaming, sandboxProcesses } from './stack-processes.ts'
 
-const mainPath = fileURLToPath(new URL('../../cli/src/main.ts', import.meta.url))
+/** What `bundleCli` made, where the tests' global setup says so. */
+const mainPath = process.env['TUTTI_TEST_CLI'] ?? cliMain
 
 /** How one run of the CLI ended. */
 export interface CliRun {
