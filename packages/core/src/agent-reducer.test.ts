@@ -210,19 +210,34 @@ describe('a queue that is full', () => {
     turn(`turn-00000000-0000-7000-8000-${String(index).padStart(12, '0')}`),
   )
 
-  test.for(['RUNNING', 'IDLE+paused', 'ERROR', 'ERROR+paused'] as const)(
-    '%s takes no more messages, and says the way out',
-    (key) => {
-      const before = stateOf(key, full)
-      for (const name of ['follow_up', 'interrupt'] as const) {
-        const answer = reduceAgent(before, command[name])
-        expect(answer).toMatchObject({ rejected: true, state: key })
-        expect(isRejection(answer) && answer.message).toMatch(/64 messages wait .* stop the agent/)
-      }
-      expect(isRejection(reduceAgent(before, { type: 'stop', all: true }))).toBe(false)
-      expect(isRejection(reduceAgent(stateOf(key, full.slice(1)), command.follow_up))).toBe(false)
-    },
-  )
+  test.for([
+    ['RUNNING', { type: 'stop', all: true }, /^The agent is RUNNING\. 64 messages wait .* stop the agent/],
+    ['IDLE+paused', { type: 'resume' }, /^The agent is IDLE\+paused\. 64 messages wait .* Resume the agent/],
+    [
+      'ERROR+paused',
+      { type: 'resume' },
+      /^The agent is ERROR\+paused\. 64 messages wait .* Resume the agent/,
+    ],
+  ] as const)('%s takes no more messages, and the way out makes room', ([key, wayOut, words]) => {
+    const before = stateOf(key, full)
+    for (const name of ['follow_up', 'interrupt'] as const) {
+      const answer = reduceAgent(before, command[name])
+      expect(answer).toMatchObject({ rejected: true, state: key })
+      expect(isRejection(answer) && answer.message).toMatch(words)
+    }
+    const after = reduceAgent(before, wayOut)
+    expect(!isRejection(after) && after.queue.length).toBeLessThan(limits.maxWaitingTurns)
+    expect(isRejection(reduceAgent(stateOf(key, full.slice(1)), command.follow_up))).toBe(false)
+  })
+
+  test('ERROR takes one more, since the first of them begins', () => {
+    for (const name of ['follow_up', 'interrupt'] as const) {
+      expect(reduceAgent(stateOf('ERROR', full), command[name])).toMatchObject({
+        status: 'RUNNING',
+        queue: { length: limits.maxWaitingTurns },
+      })
+    }
+  })
 
   test('is an argument of Temporal’s still', () => {
     const bytes = Buffer.byteLength(JSON.stringify(stateOf('RUNNING', full)))

@@ -35,9 +35,6 @@ type Answer =
 
 const resumeFirst = { refuse: 'Resume the agent first.' }
 const nothingStarted = { refuse: 'The agent has not started yet; send it a message.' }
-const queueIsFull = {
-  refuse: `${limits.maxWaitingTurns} messages wait for it, and more it does not take. Wait for some of them, or stop the agent with all that waits.`,
-}
 const startNew = { refuse: 'Start a new agent from its last commit.' }
 
 /** The design's table (§4): total over states and commands; a test walks every cell. */
@@ -135,13 +132,23 @@ const table: Record<AgentStateKey, Record<AgentCommandType, Answer>> = {
 export function reduceAgent(state: AgentState, input: AgentInput): AgentState | Rejection {
   if (input.type === 'turn_ended') return turnEnded(state, input.reason, input.failed)
   const key = agentStateKey(state)
-  const cell = table[key][input.type]
-  const isTooMany =
-    typeof cell === 'function' && 'turn' in input && state.queue.length >= limits.maxWaitingTurns
-  const answer = isTooMany ? queueIsFull : cell
+  const answer = table[key][input.type]
   if (answer === 'same' || answer === 'accepted') return state
-  if (typeof answer === 'function') return unlessEqual(state, answer(state, input))
-  return { rejected: true, state: key, message: `The agent is ${key}. ${answer.refuse}` }
+  if (typeof answer !== 'function') return rejection(key, answer.refuse)
+  const next = answer(state, input)
+  if ('turn' in input && next.queue.length > limits.maxWaitingTurns) return rejection(key, queueIsFull(state))
+  return unlessEqual(state, next)
+}
+
+function rejection(state: AgentStateKey, wayOut: string): Rejection {
+  return { rejected: true, state, message: `The agent is ${state}. ${wayOut}` }
+}
+
+function queueIsFull({ paused }: AgentState): string {
+  const makeRoom = paused
+    ? 'Resume the agent, so that it works on them.'
+    : 'Wait for some of them, or stop the agent with all that waits.'
+  return `${limits.maxWaitingTurns} messages wait for it, and more it does not take. ${makeRoom}`
 }
 
 /** The old object when nothing has changed: fields are compared by identity, since the table copies only what it changes. */

@@ -1,4 +1,13 @@
-import { TuttiError, checkPromptFits, limits, statusOfKey, type AgentId, type Reason } from '@tutti/core'
+import {
+  TuttiError,
+  agentStateKey,
+  checkPromptFits,
+  limits,
+  statusOfKey,
+  turnPosition,
+  type AgentId,
+  type Reason,
+} from '@tutti/core'
 import {
   AddAsyncFollowupBackgroundComposerRequestSchema,
   FollowupMode,
@@ -50,11 +59,15 @@ export function createFollowup(deps: HandlerDeps) {
     const type = request.tutti?.mode === FollowupMode.INTERRUPT ? 'interrupt' : 'follow_up'
     // A repeat may find that its turn has ended long ago.
     const from = repeated || !request.synchronous ? 0 : (await eventLog.head(bcId, signal)).last
-    const answer = await commandAgent(
-      deps,
-      { owner, bcId, requestId: ids.requestId, command: { type, turn }, row },
-      signal,
-    )
+    const call = { owner, bcId, requestId: ids.requestId, command: { type, turn }, row } as const
+    const answer =
+      repeated && (await wasAccepted(bcId, ids.turnId, signal))
+        ? {
+            turnId: ids.turnId,
+            position: turnPosition(row.state, ids.turnId),
+            state: agentStateKey(row.state),
+          }
+        : await commandAgent(deps, call, signal)
     pendingTurns.add(bcId, row.logSequence)
     const accepted = { position: Math.max(answer.position, 0), turnId: answer.turnId }
     if (!request.synchronous) {
@@ -63,6 +76,19 @@ export function createFollowup(deps: HandlerDeps) {
     const reason = await turnEnd(bcId, answer.turnId, from, signal)
     const { state } = await catalog.agents.get(owner, bcId, signal)
     return { ...accepted, workflowStatus: workflowStatusToWire(state.status), reason }
+  }
+
+  /** A later run of the workflow knows nothing of what an earlier one accepted: the log does. */
+  async function wasAccepted(bcId: AgentId, turnId: string, signal: AbortSignal): Promise<boolean> {
+    for (let from = 0; ;) {
+      const { records, next, head } = await eventLog.read(bcId, from, { types: ['user_message'] }, signal)
+      for (const record of records) {
+        const { event } = deps.recordViews.of(bcId, record)
+        if (event.type === 'user_message' && event.turnId === turnId) return true
+      }
+      if (next === from || next >= head.last) return false
+      from = next
+    }
   }
 
   async function turnEnd(
