@@ -16,7 +16,10 @@ declare module 'vitest' {
   }
 }
 
-/** Finds the Temporal programs, tries a sandbox and bundles the command line, once for all test files. A cluster of the user's is never used for tests. */
+/**
+ * Finds the Temporal programs, tries a sandbox and bundles the command line, once for all test files. A cluster of the user's is never used
+ * for tests.
+ */
 export default async function globalSetup(project: TestProject): Promise<void> {
   const options = {
     env: { ...process.env, TEMPORAL_ADDRESS: undefined },

@@ -1,13 +1,17 @@
 import { execFile } from 'node:child_process'
-import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
+import {
+  cliMain,
+  createTestRepository,
+  createTuttiStack,
+  type TestRepository,
+  type TuttiStack,
+} from '@tutti/testkit'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { startAgent, type AgentDriver } from './agent-driver.ts'
 import { startLoggedDev, type LoggedDev } from './logged-dev.ts'
 
 const temporalPath = inject('temporalServer')
-const mainPath = fileURLToPath(new URL('../../packages/cli/src/main.ts', import.meta.url))
 
 /** Colour, cursor, title, clipboard, hyperlink, overwriting, NUL, 8-bit controls, direction marks, a forged line of a log. */
 const evil = [
@@ -89,7 +93,7 @@ describe.skipIf(!temporalPath)('SEC-08 terminal escapes in output', { timeout: 1
 
   test('SEC-08 in a terminal only colours come out', async () => {
     for (const args of shows()) {
-      const words = [process.execPath, mainPath, ...args, '--data-dir', stack.dataDir]
+      const words = [process.execPath, cliMain, ...args, '--data-dir', stack.dataDir]
       const { stdout } = await promisify(execFile)(
         'script',
         ['-qec', words.map((word) => `'${word}'`).join(' '), '/dev/null'],

@@ -3,10 +3,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readdirSync, readFileSync } from 'node:fs'
+import { cliMain } from '@tutti/testkit'
 import { afterEach, describe, expect, inject, test, vi } from 'vitest'
 
 const temporalPath = inject('temporalServer')
-const main = join(import.meta.dirname, '../../packages/cli/src/main.ts')
 
 describe.skipIf(!temporalPath)('the demo', { timeout: 120_000 }, () => {
   const folders: string[] = []
@@ -27,7 +27,7 @@ describe.skipIf(!temporalPath)('the demo', { timeout: 120_000 }, () => {
       TUTTI_PORT: '0',
       NO_COLOR: '1',
     }
-    const child = spawn(process.execPath, [main, 'demo', '--data-dir', join(folder, 'data')], { env })
+    const child = spawn(process.execPath, [cliMain, 'demo', '--data-dir', join(folder, 'data')], { env })
     children.push(child)
     const output = { stdout: '', stderr: '' }
     child.stdout.on('data', (data: Buffer) => (output.stdout += data.toString()))

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -34,12 +35,14 @@ export async function bundleCli(): Promise<string> {
   const digest = createHash('sha256')
   for (const { path, contents } of outputFiles) digest.update(path).update(contents)
   const target = join(folder, digest.digest('hex').slice(0, 16))
+  const main = join(target, 'main.mjs')
+  if (existsSync(main)) return main
   const temporary = `${target}.${process.pid}`
   await mkdir(temporary, { recursive: true })
   for (const { path, contents } of outputFiles) await writeFile(join(temporary, basename(path)), contents)
   // Another run may have been faster with the same files.
   await rename(temporary, target).catch(() => rm(temporary, { recursive: true }))
-  return join(target, 'main.mjs')
+  return main
 }
 
 const keptAddresses: Plugin = {

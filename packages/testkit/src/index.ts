@@ -1,4 +1,5 @@
 export { bundleCli } from './bundle-cli.ts'
+export { cliMain } from './cli-main.ts'
 export {
   createFakeModelServer,
   type FakeDelta,

@@ -3,6 +3,7 @@ import type { ParallelAgentWorkflowPhaseTime } from '@tutti/proto'
 import { decodeRunEvent } from '@tutti/protocol'
 import { foldEnsembleStatus, initialEnsembleStatus } from '@tutti/protocol/wire'
 import type { EventLog } from '@tutti/store'
+import { readRecords } from './read-records.ts'
 
 /** What of an ensemble stands in its log alone. */
 export interface EnsembleProgress {
@@ -19,16 +20,12 @@ export async function readEnsembleProgress(
 ): Promise<EnsembleProgress> {
   let status = initialEnsembleStatus(ensembleId, [])
   const waiting = new Map<AgentId, number>()
-  for (let from = 0; ;) {
-    const page = await eventLog.read(ensembleId, from, { types: ['phase', 'child'] }, signal)
-    for (const record of page.records) {
-      const event = decodeRunEvent(record)
-      // Children one by one: only the newest event of each counts, and there may be many.
-      if (event.type !== 'child') status = foldEnsembleStatus(status, event, record.at)
-      else if (event.child.queuePosition === undefined) waiting.delete(event.child.bcId)
-      else waiting.set(event.child.bcId, event.child.queuePosition)
-    }
-    if (page.next >= page.head.last || page.next === from) return { phases: status.phases, waiting }
-    from = page.next
+  for await (const record of readRecords(eventLog, ensembleId, ['phase', 'child'], signal)) {
+    const event = decodeRunEvent(record)
+    // Children one by one: only the newest event of each counts, and there may be many.
+    if (event.type !== 'child') status = foldEnsembleStatus(status, event, record.at)
+    else if (event.child.queuePosition === undefined) waiting.delete(event.child.bcId)
+    else waiting.set(event.child.bcId, event.child.queuePosition)
   }
+  return { phases: status.phases, waiting }
 }

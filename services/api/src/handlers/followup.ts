@@ -21,6 +21,7 @@ import { followLog } from '../follow-log.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
 import { answerOnce } from '../idempotency.ts'
 import { newTurnId, requestIdOf } from '../new-id.ts'
+import { readRecords } from '../read-records.ts'
 
 /**
  * `AddAsyncFollowupBackgroundComposer` (seed 001): a message for an agent, queued or interrupting. The answer comes when the workflow
@@ -80,15 +81,11 @@ export function createFollowup(deps: HandlerDeps) {
 
   /** A later run of the workflow knows nothing of what an earlier one accepted: the log does. */
   async function wasAccepted(bcId: AgentId, turnId: string, signal: AbortSignal): Promise<boolean> {
-    for (let from = 0; ;) {
-      const { records, next, head } = await eventLog.read(bcId, from, { types: ['user_message'] }, signal)
-      for (const record of records) {
-        const { event } = deps.recordViews.of(bcId, record)
-        if (event.type === 'user_message' && event.turnId === turnId) return true
-      }
-      if (next === from || next >= head.last) return false
-      from = next
+    for await (const record of readRecords(eventLog, bcId, ['user_message'], signal)) {
+      const { event } = deps.recordViews.of(bcId, record)
+      if (event.type === 'user_message' && event.turnId === turnId) return true
     }
+    return false
   }
 
   async function turnEnd(
