@@ -97,30 +97,37 @@ describe.skipIf(!temporalPath)('the life of one agent, over the API', { timeout:
     )
   })
 
-  test('API-09 a repeated message is one message, whatever has become of the agent since', async () => {
-    const agent = await scripted('say: begun')
-    await agent.rest()
-    const again = () =>
-      client.composers.addAsyncFollowupBackgroundComposer({
-        bcId: agent.bcId,
-        followup: script('say: F1'),
-        tutti: { idempotencyKey: `again-${agent.bcId}` },
-      })
-    const { turnId } = await again()
-    await agent.waitFor((event) => event.type === 'turn_ended' && event.turnId === turnId)
-    await client.composers.archiveBackgroundComposer({ bcId: agent.bcId })
-    expect(await again()).toMatchObject({ turnId, position: 0 })
-    await client.composers.resumeBackgroundComposer({ bcId: agent.bcId })
-    expect(await again()).toMatchObject({ turnId, position: 0 })
+  // A follower that is kept waiting is kept for 30 s.
+  test(
+    'API-09 a repeated message is one message, whatever has become of the agent since',
+    { timeout: 30_000 },
+    async () => {
+      const agent = await scripted('say: begun')
+      await agent.rest()
+      const again = () =>
+        client.composers.addAsyncFollowupBackgroundComposer({
+          bcId: agent.bcId,
+          followup: script('say: F1'),
+          tutti: { idempotencyKey: `again-${agent.bcId}` },
+        })
+      const { turnId } = await again()
+      await agent.waitFor((event) => event.type === 'turn_ended' && event.turnId === turnId)
+      await client.composers.archiveBackgroundComposer({ bcId: agent.bcId })
+      expect(await again()).toMatchObject({ turnId, position: 0 })
+      await client.composers.resumeBackgroundComposer({ bcId: agent.bcId })
+      expect(await again()).toMatchObject({ turnId, position: 0 })
 
-    await agent.followUp(script('say: F2'))
-    await agent.rest()
-    expect(await again()).toMatchObject({ turnId, position: 0 })
-    const events = await agent.events()
-    for (const type of ['user_message', 'turn_started', 'turn_ended'] as const) {
-      expect(events.filter((event) => event.type === type)).toHaveLength(3)
-    }
-  })
+      await agent.followUp(script('say: F2'))
+      await agent.rest()
+      expect(await again()).toMatchObject({ turnId, position: 0 })
+      // Nothing is to come: who follows now is not kept waiting.
+      await expect(agent.waitFor(() => false)).rejects.toThrow('ended without')
+      const events = await agent.events()
+      for (const type of ['user_message', 'turn_started', 'turn_ended'] as const) {
+        expect(events.filter((event) => event.type === type)).toHaveLength(3)
+      }
+    },
+  )
 
   test('API-10 an archived agent refuses a follow-up until it is resumed, and then has files and conversation', async () => {
     const agent = await scripted('write: kept.txt <<EOF', 'kept', 'EOF', 'say: the code word is amber-17')

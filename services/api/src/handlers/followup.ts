@@ -61,15 +61,16 @@ export function createFollowup(deps: HandlerDeps) {
     // A repeat may find that its turn has ended long ago.
     const from = repeated || !request.synchronous ? 0 : (await eventLog.head(bcId, signal)).last
     const call = { owner, bcId, requestId: ids.requestId, command: { type, turn }, row } as const
+    const loggedAt = repeated ? await sequenceInLog(bcId, ids.turnId, signal) : undefined
     const answer =
-      repeated && (await wasAccepted(bcId, ids.turnId, signal))
-        ? {
+      loggedAt === undefined
+        ? await commandAgent(deps, call, signal)
+        : {
             turnId: ids.turnId,
             position: turnPosition(row.state, ids.turnId),
             state: agentStateKey(row.state),
           }
-        : await commandAgent(deps, call, signal)
-    pendingTurns.add(bcId, row.logSequence)
+    if (loggedAt === undefined || loggedAt > row.logSequence) pendingTurns.add(bcId, row.logSequence)
     const accepted = { position: Math.max(answer.position, 0), turnId: answer.turnId }
     if (!request.synchronous) {
       return { ...accepted, workflowStatus: workflowStatusToWire(statusOfKey(answer.state)), reason: '' }
@@ -80,12 +81,16 @@ export function createFollowup(deps: HandlerDeps) {
   }
 
   /** A later run of the workflow knows nothing of what an earlier one accepted: the log does. */
-  async function wasAccepted(bcId: AgentId, turnId: string, signal: AbortSignal): Promise<boolean> {
+  async function sequenceInLog(
+    bcId: AgentId,
+    turnId: string,
+    signal: AbortSignal,
+  ): Promise<number | undefined> {
     for await (const record of readRecords(eventLog, bcId, ['user_message'], signal)) {
       const { event } = deps.recordViews.of(bcId, record)
-      if (event.type === 'user_message' && event.turnId === turnId) return true
+      if (event.type === 'user_message' && event.turnId === turnId) return record.sequence
     }
-    return false
+    return undefined
   }
 
   async function turnEnd(
