@@ -8,8 +8,7 @@ export default defineConfig({
     reporters: ['default', createTotalReporter()],
     // Processes, not threads: tests send signals, change environment variables and load native code.
     pool: 'forks',
-    // One more than the cores that we promise to run on: a test often waits for a process, a turn or a timer.
-    maxWorkers: 3,
+    maxWorkers: 2,
     // Real servers and sandboxes on two shared cores; a test that needs longer says so itself.
     // On a machine that others share, a test of real processes may meet a pause that is no fault of the code: tried again, and named.
     retry: process.env['CI'] ? 2 : 0,
