@@ -129,6 +129,25 @@ describe.skipIf(!temporalPath)('the life of one agent, over the API', { timeout:
     },
   )
 
+  test('API-09 a synchronous message is answered at the end of its turn, and its repeat with the same end', async () => {
+    const agent = await scripted('say: begun')
+    await agent.rest()
+    const send = () =>
+      client.composers.addAsyncFollowupBackgroundComposer({
+        bcId: agent.bcId,
+        followup: script('say: F1'),
+        synchronous: true,
+        tutti: { idempotencyKey: `synchronous-${agent.bcId}` },
+      })
+    const { turnId, reason } = await send()
+    expect(reason).toBe('completed')
+    await agent.waitFor((event) => event.type === 'turn_ended' && event.turnId === turnId)
+    await agent.followUp(script('say: F2'))
+    await agent.rest()
+    expect(await send()).toMatchObject({ turnId, reason })
+    expect((await agent.events()).filter(({ type }) => type === 'user_message')).toHaveLength(3)
+  })
+
   test('API-10 an archived agent refuses a follow-up until it is resumed, and then has files and conversation', async () => {
     const agent = await scripted('write: kept.txt <<EOF', 'kept', 'EOF', 'say: the code word is amber-17')
     await agent.rest()

@@ -58,10 +58,10 @@ export function createFollowup(deps: HandlerDeps) {
       source: sourceFromWire(request.followupSource),
     }
     const type = request.tutti?.mode === FollowupMode.INTERRUPT ? 'interrupt' : 'follow_up'
-    // A repeat may find that its turn has ended long ago.
-    const from = repeated || !request.synchronous ? 0 : (await eventLog.head(bcId, signal)).last
-    const call = { owner, bcId, requestId: ids.requestId, command: { type, turn }, row } as const
     const loggedAt = repeated ? await sequenceInLog(bcId, ids.turnId, signal) : undefined
+    // A repeat may find that its turn has ended long ago.
+    const from = loggedAt ?? (repeated || !request.synchronous ? 0 : (await eventLog.head(bcId, signal)).last)
+    const call = { owner, bcId, requestId: ids.requestId, command: { type, turn }, row } as const
     const answer =
       loggedAt === undefined
         ? await commandAgent(deps, call, signal)
@@ -80,7 +80,7 @@ export function createFollowup(deps: HandlerDeps) {
     return { ...accepted, workflowStatus: workflowStatusToWire(state.status), reason }
   }
 
-  /** A later run of the workflow knows nothing of what an earlier one accepted: the log does. */
+  /** Where the log has the message of this turn: a later run of the workflow knows nothing of what an earlier one accepted. */
   async function sequenceInLog(
     bcId: AgentId,
     turnId: string,
