@@ -10,7 +10,8 @@ import {
   type StreamAgentEventsResponse,
 } from '@tutti/proto'
 import { decodeOffset, encodeOffset, encodeRunEvent } from '@tutti/protocol'
-import { createTestRepository, startTestApi } from '@tutti/testkit'
+import { createTestRepository } from '@tutti/testkit'
+import { startTestApi } from '@tutti/testkit/test-api'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startDemoApi, type DemoApi } from './demo-api.ts'
 

@@ -12,7 +12,8 @@ import {
   RepositoryService,
   SystemService,
 } from '@tutti/proto'
-import { createTestRepository, startTestApi, type TestApi } from '@tutti/testkit'
+import { createTestRepository } from '@tutti/testkit'
+import { startTestApi, type TestApi } from '@tutti/testkit/test-api'
 import { TuttiError } from '@tutti/core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 

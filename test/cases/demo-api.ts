@@ -1,5 +1,6 @@
 import { RepositoryService } from '@tutti/proto'
-import { createTestRepository, startTestApi, type TestApi, type TestRepository } from '@tutti/testkit'
+import { createTestRepository, type TestRepository } from '@tutti/testkit'
+import { startTestApi, type TestApi } from '@tutti/testkit/test-api'
 
 /** The API under test, with one repository registered as `demo`. */
 export interface DemoApi extends TestApi {

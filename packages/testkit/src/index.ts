@@ -24,7 +24,5 @@ export {
   type TuttiStack,
   type TuttiStackOptions,
 } from './tutti-stack.ts'
-export { createRecordingTemporal, type RecordingTemporal } from './recording-temporal.ts'
-export { startTestApi, type TestApi } from './test-api.ts'
 export { createTestCertificates, type TestCertificate } from './test-certificates.ts'
 export { startTlsProxy, type TlsProxy } from './tls-proxy.ts'

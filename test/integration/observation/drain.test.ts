@@ -1,4 +1,4 @@
-import { startTestApi } from '@tutti/testkit'
+import { startTestApi } from '@tutti/testkit/test-api'
 import { expect, onTestFinished, test } from 'vitest'
 
 test('a server that drains is alive and not ready, and answers', async () => {
