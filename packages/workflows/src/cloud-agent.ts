@@ -49,6 +49,7 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
   const sandbox = createSandboxLife(
     input,
     () => turns,
+    () => recorder.flushed(),
     () => showDetails(),
   )
   const profiles = profilesOf(input.timings.heartbeatMs)

@@ -1,5 +1,5 @@
 import type { Activities, AgentScope } from '@tutti/activities'
-import { CancellationScope, proxyActivities } from '@temporalio/workflow'
+import { CancellationScope, patched, proxyActivities } from '@temporalio/workflow'
 import type { CloudAgentInput } from './contract.ts'
 import type { SandboxStage } from './operator-text.ts'
 import { profilesOf } from './profiles.ts'
@@ -23,11 +23,13 @@ export type HostActivities = Pick<Activities, 'runTurn' | 'checkpointTurn' | 'ch
 
 /**
  * @param turns how many the agent has begun; only shown, in traces and log lines
+ * @param recorded what the workflow has to say so far is in the log: the agent’s session begins there before its sandbox does
  * @param onStage the stage has changed; for showing it
  */
 export function createSandboxLife(
   input: CloudAgentInput,
   turns: () => number,
+  recorded: () => Promise<void>,
   onStage: () => void,
 ): SandboxLife {
   const { bcId, owner, configBlobId, timings } = input
@@ -79,6 +81,7 @@ export function createSandboxLife(
         enter('none')
         throw thrown
       }
+      if (patched('recorded-before-sandbox')) await recorded()
       enter('making')
       await on(hostQueue, 'make a sandbox').provisionSandbox({
         ...scope(),

@@ -35,6 +35,23 @@ describe.skipIf(!server)('cloudAgent: its sandbox is lost, or never comes', () =
       expect(stubs.callsOf('releaseSandbox')).toBe(2)
     }))
 
+  test('its session has begun in the log before its sandbox is made, however slow the log is', () =>
+    temporal.run(async ({ stubs, startAgent }) => {
+      const written = Promise.withResolvers<void>()
+      stubs.on('recordState', () => written.promise)
+      const agent = await startAgent(agentInput({ ensembleId: 'en-1' }))
+      const admitted = async () => {
+        const { events } = await agent.handle.fetchHistory()
+        const slot = events!.findIndex((event) => event.activityTaskCompletedEventAttributes)
+        return slot >= 0 && events!.slice(slot).some((event) => event.workflowTaskCompletedEventAttributes)
+      }
+      await expect.poll(admitted).toBe(true)
+      expect([stubs.callsOf('recordState'), stubs.callsOf('provisionSandbox')]).toEqual([1, 0])
+      written.resolve()
+      await agent.result()
+      expect(stubs.callsOf('provisionSandbox')).toBe(1)
+    }))
+
   test('a check that takes the sandbox with it undoes no finished turn', () =>
     temporal.run(async ({ stubs, startAgent }) => {
       stubs.on('checkAttempt', async () => {
