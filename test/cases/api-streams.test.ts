@@ -164,6 +164,32 @@ describe('STR-16 stream and record agree at the end', () => {
     }
   })
 
+  test('who is told of the end finds it in the record, however late the catalog learns it', async () => {
+    const bcId = await startAgent()
+    const composers = api.client(BackgroundComposerService)
+    const { catalog, eventLog } = api.store
+    const { state, logSequence: before } = await catalog.agents.get('local', bcId, never)
+    const end = { ...state, status: 'IDLE', reason: 'completed' } as const
+    const event = encodeRunEvent({ type: 'status', ...end, queued: 0, hadSandbox: true })
+    const { last } = await eventLog.append(bcId, { id: 'client/end', epoch: 0, sequence: 1 }, [event], never)
+    let ended = false
+    const reading = (async () => {
+      for await (const { message } of composers.streamConversation({
+        bcId,
+        offsetKey: encodeOffset(bcId, before),
+      })) {
+        ended ||= message.case === 'workflowStatusWithOffset'
+        if (ended) return composers.getBackgroundComposerStatus({ bcId })
+      }
+      return undefined
+    })()
+    for await (const { offsetKey } of api.client(AgentService).streamAgentEvents({ bcId }))
+      if (decodeOffset(bcId, offsetKey) === last - 1) break
+    expect(ended).toBe(false)
+    await catalog.agents.project(bcId, { state: end, hadSandbox: true, logSequence: last }, never)
+    expect((await reading)?.workflowStatus).toBe(CloudAgentWorkflowStatus.IDLE)
+  })
+
   test('a stream that is opened right after create begins and fills', async () => {
     const { agent } = await api.client(AgentService).createAgent({ prompt: 'x', repository })
     const bcId = agent!.bcId as AgentId

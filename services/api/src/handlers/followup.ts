@@ -21,6 +21,7 @@ import { followLog } from '../follow-log.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
 import { answerOnce } from '../idempotency.ts'
 import { newTurnId, requestIdOf } from '../new-id.ts'
+import { createProjectionWait } from '../projection-wait.ts'
 import { readRecords } from '../read-records.ts'
 
 /**
@@ -75,9 +76,11 @@ export function createFollowup(deps: HandlerDeps) {
     if (!request.synchronous) {
       return { ...accepted, workflowStatus: workflowStatusToWire(statusOfKey(answer.state)), reason: '' }
     }
-    const reason = await turnEnd(bcId, answer.turnId, from, signal)
-    const { state } = await catalog.agents.get(owner, bcId, signal)
-    return { ...accepted, workflowStatus: workflowStatusToWire(state.status), reason }
+    const end = await turnEnd(bcId, answer.turnId, from, signal)
+    const read = (by: AbortSignal) => catalog.agents.get(owner, bcId, by)
+    await createProjectionWait(read, row, clock)(end.sequence, signal)
+    const { state } = await read(signal)
+    return { ...accepted, workflowStatus: workflowStatusToWire(state.status), reason: end.reason }
   }
 
   /** Where the log has the message of this turn: a later run of the workflow knows nothing of what an earlier one accepted. */
@@ -98,7 +101,8 @@ export function createFollowup(deps: HandlerDeps) {
     turnId: string,
     from: number,
     signal: AbortSignal,
-  ): Promise<Reason | ''> {
+  ): Promise<{ readonly reason: Reason | ''; readonly sequence: number }> {
+    const unknown = { reason: '', sequence: 0 } as const
     for await (const { records, closed } of followLog(
       deps.reads,
       bcId,
@@ -109,11 +113,12 @@ export function createFollowup(deps: HandlerDeps) {
       for (const record of records) {
         if (record.type !== 'turn_ended') continue
         const { event } = deps.recordViews.of(bcId, record)
-        if (event.type === 'turn_ended' && event.turnId === turnId) return event.reason
+        if (event.type === 'turn_ended' && event.turnId === turnId)
+          return { reason: event.reason, sequence: record.sequence }
       }
-      if (closed) return ''
+      if (closed) return unknown
     }
-    return ''
+    return unknown
   }
 }
 

@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf'
-import { TuttiError, type AgentStatus, type BlobId } from '@tutti/core'
+import { TuttiError, isAtRest, type AgentStatus, type BlobId } from '@tutti/core'
 import {
   AgentExtensionsSchema,
   StreamConversationResponseSchema,
@@ -18,6 +18,7 @@ import { agentIdOf } from '../commands.ts'
 import { followLog, startPosition } from '../follow-log.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
 import { initialMessages, newestState, withoutResults } from '../initial-state.ts'
+import { createProjectionWait } from '../projection-wait.ts'
 
 type Message = StreamConversationResponse['message']
 
@@ -35,7 +36,9 @@ export function createStreamConversation(deps: HandlerDeps) {
     const { signal } = context
     const { owner } = callerOf(context)
     const bcId = agentIdOf(request.bcId)
-    const row = await catalog.agents.get(owner, bcId, signal)
+    const read = (by: AbortSignal) => catalog.agents.get(owner, bcId, by)
+    const row = await read(signal)
+    const projected = createProjectionWait(read, row, clock)
     const newest = request.offsetKey === undefined ? await newestState(deps, row, signal) : undefined
     const from = newest
       ? decodeOffset(bcId, newest.saved.offsetKey)
@@ -54,7 +57,10 @@ export function createStreamConversation(deps: HandlerDeps) {
       for await (const step of followLog(deps.reads, bcId, from, config['stream.heartbeat'], signal)) {
         for (const record of step.records) {
           const { event, offset } = recordViews.of(bcId, record)
-          if (event.type === 'status') status = event.status
+          if (event.type === 'status') {
+            status = event.status
+            if (isAtRest(event)) await projected(record.sequence, signal)
+          }
           if (event.type === 'state_saved' && event.blobId === newest?.saved.blobId) continue
           const message = await messageOf(event, offset, request, signal)
           if (!message) continue

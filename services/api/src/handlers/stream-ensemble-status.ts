@@ -11,6 +11,7 @@ import { callerOf } from '../call-context.ts'
 import { ensembleIdOf } from '../ensemble-views.ts'
 import { followLog, startPosition } from '../follow-log.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
+import { createProjectionWait } from '../projection-wait.ts'
 import { childRows } from '../start-workflows.ts'
 
 /**
@@ -18,7 +19,7 @@ import { childRows } from '../start-workflows.ts'
  * offset the log before it is folded in silence, so that an update never depends on where the reader began.
  */
 export function createStreamEnsembleStatus(deps: HandlerDeps) {
-  const { catalog, eventLog, recordViews, config, metrics } = deps
+  const { catalog, clock, eventLog, recordViews, config, metrics } = deps
 
   return async function* (
     request: StreamParallelAgentWorkflowStatusRequest,
@@ -27,7 +28,8 @@ export function createStreamEnsembleStatus(deps: HandlerDeps) {
     const { signal } = context
     const { owner } = callerOf(context)
     const ensembleId = ensembleIdOf(request.ensembleId)
-    await catalog.ensembles.get(owner, ensembleId, signal)
+    const read = (by: AbortSignal) => catalog.ensembles.get(owner, ensembleId, by)
+    const projected = createProjectionWait(read, await read(signal), clock)
     const from = await startPosition(eventLog, ensembleId, request.offsetKey, signal)
     const children = await childRows(deps, owner, ensembleId, signal)
     const left = metrics.readerOpened('ensemble_status')
@@ -45,6 +47,7 @@ export function createStreamEnsembleStatus(deps: HandlerDeps) {
           status = foldEnsembleStatus(before, event, record.at)
           if (status === before || record.sequence <= from) continue
           offsetKey = offset
+          if (hasEnded(status)) await projected(record.sequence, signal)
           yield at(status, offsetKey, record.at)
         }
         if (step.idle)

@@ -1,4 +1,4 @@
-import { isEnsembleEnd, type AgentStatus, type EnsemblePhase, type LogId } from '@tutti/core'
+import { isAtRest, isEnsembleEnd, type AgentStatus, type EnsemblePhase, type LogId } from '@tutti/core'
 import type { StreamAgentEventsRequest, StreamEnsembleEventsRequest } from '@tutti/proto'
 import { encodeOffset, type RunEvent } from '@tutti/protocol'
 
@@ -9,6 +9,7 @@ import { ensembleIdOf } from '../ensemble-views.ts'
 import { followLog, startPosition } from '../follow-log.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
 import type { ReaderView } from '../metrics.ts'
+import { createProjectionWait } from '../projection-wait.ts'
 
 interface Line {
   readonly offsetKey: string
@@ -21,8 +22,8 @@ interface EventStream {
   readonly offset: string | undefined
   readonly follow: boolean
   readonly view: ReaderView
-  /** Told of each event of the given types, so that it can say when the stream has ended. */
-  readonly watch: (event: RunEvent) => void
+  /** Told of each event of the given type before the reader is, so that it can say when the stream has ended. */
+  readonly watch: (event: RunEvent, sequence: number) => Promise<void>
   readonly watched: RunEvent['type']
   readonly hasEnded: (position: number) => Promise<boolean>
 }
@@ -36,7 +37,8 @@ export function createStreamEvents(deps: HandlerDeps) {
     async *streamAgentEvents(request: StreamAgentEventsRequest, context: CallContext): AsyncGenerator<Line> {
       const { owner } = callerOf(context)
       const bcId = agentIdOf(request.bcId)
-      await catalog.agents.get(owner, bcId, context.signal)
+      const read = (signal: AbortSignal) => catalog.agents.get(owner, bcId, signal)
+      const projected = createProjectionWait(read, await read(context.signal), clock)
       let status: AgentStatus | undefined
       yield* lines(
         {
@@ -45,8 +47,10 @@ export function createStreamEvents(deps: HandlerDeps) {
           follow: request.follow,
           view: 'agent_events',
           watched: 'status',
-          watch: (event) => {
-            if (event.type === 'status') status = event.status
+          async watch(event, sequence) {
+            if (event.type !== 'status') return
+            status = event.status
+            if (isAtRest(event)) await projected(sequence, context.signal)
           },
           hasEnded: (position) =>
             agentStreamHasEnded(deps, { owner, bcId, status, position }, context.signal),
@@ -62,7 +66,8 @@ export function createStreamEvents(deps: HandlerDeps) {
     ): AsyncGenerator<Line> {
       const { owner } = callerOf(context)
       const ensembleId = ensembleIdOf(request.ensembleId)
-      await catalog.ensembles.get(owner, ensembleId, context.signal)
+      const read = (signal: AbortSignal) => catalog.ensembles.get(owner, ensembleId, signal)
+      const projected = createProjectionWait(read, await read(context.signal), clock)
       let phase: EnsemblePhase | undefined
       yield* lines(
         {
@@ -71,12 +76,14 @@ export function createStreamEvents(deps: HandlerDeps) {
           follow: request.follow,
           view: 'ensemble_events',
           watched: 'phase',
-          watch: (event) => {
-            if (event.type === 'phase') phase = event.phase
+          async watch(event, sequence) {
+            if (event.type !== 'phase') return
+            phase = event.phase
+            if (isEnsembleEnd(phase)) await projected(sequence, context.signal)
           },
           hasEnded: async (position) => {
             if (phase !== undefined) return isEnsembleEnd(phase)
-            const row = await catalog.ensembles.get(owner, ensembleId, context.signal)
+            const row = await read(context.signal)
             return isEnsembleEnd(row.phase) && row.logSequence <= position
           },
         },
@@ -95,7 +102,7 @@ export function createStreamEvents(deps: HandlerDeps) {
       for await (const step of followLog(deps.reads, log, from, config['stream.heartbeat'], signal)) {
         for (const record of step.records) {
           // Only what is watched is parsed: the line is the stored text.
-          if (record.type === watched) watch(recordViews.of(log, record).event)
+          if (record.type === watched) await watch(recordViews.of(log, record).event, record.sequence)
           offsetKey = encodeOffset(log, record.sequence)
           yield { offsetKey, eventJson: record.body, atMs: BigInt(record.at) }
         }
