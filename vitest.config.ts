@@ -14,7 +14,8 @@ export default defineConfig({
     reporters: ['default', createTotalReporter()],
     // Processes, not threads: tests send signals, change environment variables and load native code.
     pool: 'forks',
-    maxWorkers: 2,
+    // One more than the cores that CI has: a test of real processes waits for a third of its time.
+    maxWorkers: 3,
     // Real servers and sandboxes on two shared cores; a test that needs longer says so itself.
     // On a machine that others share, a test of real processes may meet a pause that is no fault of the code: tried again, and named.
     retry: process.env['CI'] ? 2 : 0,
