@@ -13,6 +13,8 @@ export interface BootRequest {
   readonly commit: string
   /** The commit of the source that `commit` began from, or that it is. */
   readonly base: string
+  /** What git inside shows changes against: `base`, or the commit that is looked at as it is. */
+  readonly head: string
   readonly branch: string
   readonly changes: readonly CapturedChange[]
   readonly setupCommand: string
@@ -118,10 +120,10 @@ async function hydrate(
   signal: AbortSignal,
 ): Promise<void> {
   const contentOf = (hash: BlobId) => deps.blobs.stream(hash, signal)
-  const { mirror, commit, base, branch, changes } = request
+  const { mirror, commit, base, head, branch, changes } = request
   await deps.crashPoint('hydrate.workspace', async () => {
     const pack = await mirror.packBeyondSource({ commit, base }, signal)
-    await server.hydrate({ commit, branch, changes, contentOf, ...(pack && { pack }) }, signal)
+    await server.hydrate({ commit, head, branch, changes, contentOf, ...(pack && { pack }) }, signal)
   })
 }
 

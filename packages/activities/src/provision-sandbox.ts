@@ -118,6 +118,8 @@ async function boot(deps: ActivityDeps, request: BootRequest, signal: AbortSigna
           mirror,
           commit,
           base,
+          // An agent's checkpoints are ours: to its git, what it has not committed is uncommitted.
+          head: base,
           branch: input.branch,
           changes,
           setupCommand: config.setupCommand,

@@ -75,6 +75,7 @@ async function check(
       mirror,
       commit,
       base,
+      head: commit,
       branch: 'tutti/verify',
       changes: [],
       setupCommand: config.setupCommand,

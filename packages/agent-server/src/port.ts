@@ -21,6 +21,8 @@ export interface CaptureSummary {
 export interface HydrateRequest {
   /** Checked out raw: no filters, no attributes. */
   readonly commit: string
+  /** What the branch and the index stand at, where that is not `commit`: what git shows as changed is what differs from it. */
+  readonly head?: string
   /** A git pack with what the commit needs beyond the objects that are mounted; read to its end at most once. */
   readonly pack?: AsyncIterable<Uint8Array>
   /** Branch name that HEAD points to inside. */

@@ -117,8 +117,8 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
     },
 
     async hydrate(request, signal) {
-      const { commit, branch, pack } = request
-      const params: HydrateParams = { commit, branch, hasPack: pack !== undefined }
+      const { commit, head = commit, branch, pack } = request
+      const params: HydrateParams = { commit, head, branch, hasPack: pack !== undefined }
       const call = caller.call('hydrate', params, signal)
       const sending = (async () => {
         if (pack) {

@@ -10,6 +10,7 @@ import { runGit } from './git.ts'
 
 export interface HydrateParams {
   readonly commit: string
+  readonly head: string
   readonly branch: string
   /** Whether the first messages are a pack with what the commit needs beyond the mounted objects. */
   readonly hasPack: boolean
@@ -41,10 +42,9 @@ export async function hydrateWorkspace(
   at: { workdir: string; sourceObjects: string },
 ): Promise<string[]> {
   const { workdir } = at
-  if (!/^[0-9a-f]{40,64}$/.test(params.commit)) {
-    throw new TuttiError('invalid_argument', 'The commit to hydrate must be a full object id.', {
-      field: 'commit',
-    })
+  for (const field of ['commit', 'head'] as const) {
+    if (/^[0-9a-f]{40,64}$/.test(params[field])) continue
+    throw new TuttiError('invalid_argument', `The ${field} to hydrate must be a full object id.`, { field })
   }
   const git = (args: readonly string[]) => runGit(args, { cwd: workdir, signal, timeoutMs: gitLimitMs })
   // A second try in the same sandbox must not find the first one's files.
@@ -68,7 +68,7 @@ export async function hydrateWorkspace(
       timeoutMs: gitLimitMs,
       input: packOf(messages),
     })
-  await git(['update-ref', `refs/heads/${params.branch}`, params.commit])
+  await git(['update-ref', `refs/heads/${params.branch}`, params.head])
   await git(['read-tree', '--reset', '-u', params.commit])
   rmSync(join(info, 'attributes'))
 
@@ -80,7 +80,10 @@ export async function hydrateWorkspace(
       contentOf(messages, change.action === 'deleted' ? 0 : change.state.size),
     )
   }
-  return gitlinksOf(await git(['ls-files', '-s', '-z']))
+  const gitlinks = gitlinksOf(await git(['ls-files', '-s', '-z']))
+  // Merged, so that git need not look again at what is the same.
+  if (params.head !== params.commit) await git(['read-tree', '-m', params.head])
+  return gitlinks
 }
 
 function gitlinksOf(listing: Buffer): string[] {

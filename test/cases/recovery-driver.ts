@@ -1,0 +1,75 @@
+import type { TuttiClient } from '@tutti/client'
+import type { TestRepository, TuttiStack } from '@tutti/testkit'
+import { expect } from 'vitest'
+import { startAgent, type AgentDriver, type Logged } from './agent-driver.ts'
+import { killAll, sandboxesOf } from './sandboxes.ts'
+import { script } from './script.ts'
+
+/** One path of a workspace as its own file system shows it: mode and hash, or the target of a link. Keys are path bytes as latin1. */
+export type Listing = Readonly<Record<string, string>>
+
+/** Run inside, where the agent's own git and file system answer. No apostrophe may be in it. */
+const listing = `
+const fs = require("fs"), { createHash } = require("crypto"), found = {}
+const join = (folder, name) => Buffer.concat([folder, Buffer.from("/"), name])
+;(function walk(folder, key) {
+  for (const name of fs.readdirSync(folder, { encoding: "buffer" })) {
+    if (name.toString() === ".git") continue
+    const path = join(folder, name), at = key + name.toString("latin1"), stat = fs.lstatSync(path)
+    if (stat.isDirectory()) walk(path, at + "/")
+    else if (stat.isSymbolicLink()) found[at] = "link " + fs.readlinkSync(path, { encoding: "buffer" }).toString("latin1")
+    else found[at] = (stat.mode & 0o777).toString(8) + " " + createHash("sha256").update(fs.readFileSync(path)).digest("hex")
+  }
+})(Buffer.from("."), "")
+console.log("LISTING " + Buffer.from(JSON.stringify(found)).toString("base64"))`
+
+export interface LostSandbox {
+  readonly agent: AgentDriver
+  readonly before: Listing
+  readonly after: Listing
+  /** What the commands after the loss printed. */
+  readonly output: string
+  /** Events of the new sandbox. */
+  readonly since: readonly Logged[]
+}
+
+/**
+ * An agent does its work in one turn, comes to rest, and loses its sandbox with its disk; the next turn is in another one, with
+ * what the log and the stores have.
+ */
+export async function loseSandbox(
+  stack: TuttiStack,
+  client: TuttiClient,
+  repository: TestRepository,
+  work: string,
+  afterwards = 'true',
+): Promise<LostSandbox> {
+  const agent = await startAgent(client, {
+    prompt: commands(work, `node -e '${listing}'`),
+    repository: repository.path,
+    agent: 'embedded:scripted',
+  })
+  expect((await agent.rest()).state?.reason).toBe('completed')
+  const first = await agent.events()
+  killAll(sandboxesOf(stack).flat())
+  await agent.followUp(commands(`node -e '${listing}'`, 'echo OUTPUT', afterwards))
+  expect((await agent.rest()).state?.reason).toBe('completed')
+  const since = (await agent.events()).slice(first.length)
+  expect(since.find((event) => event.type === 'sandbox' && event.state === 'ready')).toMatchObject({
+    incarnation: 2,
+  })
+  const [, output = ''] = outputOf(since).split('OUTPUT\n')
+  return { agent, before: listingIn(first), after: listingIn(since), output, since }
+}
+
+const commands = (...lines: readonly string[]) => script('run: <<EOF', 'set -e', ...lines, 'EOF')
+
+const outputOf = (events: readonly Logged[]): string =>
+  events
+    .map((event) => (event.type === 'shell_output_delta' && 'data' in event.event ? event.event.data : ''))
+    .join('')
+
+function listingIn(events: readonly Logged[]): Listing {
+  const [, text = ''] = /^LISTING (.*)$/m.exec(outputOf(events)) ?? []
+  return JSON.parse(Buffer.from(text, 'base64').toString()) as Listing
+}

@@ -1,0 +1,159 @@
+import { createHash } from 'node:crypto'
+import { chmodSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TuttiClient } from '@tutti/client'
+import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import { connect } from './connect.ts'
+import { loseSandbox, type Listing } from './recovery-driver.ts'
+
+const temporalPath = inject('temporalServer')
+
+const file = (content: string | Uint8Array, mode = '644') =>
+  `${mode} ${createHash('sha256').update(content).digest('hex')}`
+
+describe.skipIf(!temporalPath)('what a lost sandbox leaves', { timeout: 120_000 }, () => {
+  let stack: TuttiStack
+  let client: TuttiClient
+  const repositories: TestRepository[] = []
+
+  beforeAll(async () => {
+    stack = await createTuttiStack({ temporalPath: temporalPath!, env: { TUTTI_MAX_SANDBOXES: '4' } })
+    await stack.start()
+    client = connect(stack)
+  })
+  afterEach(() => {
+    for (const repository of repositories.splice(0)) repository.remove()
+  })
+  afterAll(() => stack.remove())
+
+  const repositoryOf = (files: Readonly<Record<string, string>>, executable: readonly string[] = []) => {
+    const repository = createTestRepository(files)
+    repositories.push(repository)
+    for (const name of executable) chmodSync(join(repository.path, name), 0o755)
+    if (executable.length > 0) {
+      repository.git('add', '-A')
+      const who = ['-c', 'user.name=Test', '-c', 'user.email=test@localhost']
+      repository.git(...who, 'commit', '-q', '--amend', '-m', 'start')
+    }
+    return repository
+  }
+  const lose = (repository: TestRepository, work: string, afterwards?: string) =>
+    loseSandbox(stack, client, repository, work, afterwards)
+  const expectBack = ({ before, after }: { before: Listing; after: Listing }, expected: Listing) => {
+    expect(before).toEqual(expected)
+    expect(after).toEqual(expected)
+  }
+
+  test('REC-02 deletes survive the loss of the sandbox', async () => {
+    const lost = await lose(
+      repositoryOf({ 'keep.txt': 'k', 'old1.txt': '1', 'dir/old2.txt': '2' }),
+      'echo t > tmp.txt; rm old1.txt tmp.txt; rm -r dir',
+      'git status --porcelain; test ! -e dir',
+    )
+    expectBack(lost, { 'keep.txt': file('k') })
+    expect(lost.output).toBe(' D dir/old2.txt\n D old1.txt\n')
+  })
+
+  test('REC-03 renames: swap, moved directory, reused name', async () => {
+    const names = Array.from({ length: 40 }, (_, index) => `f${String(index + 1).padStart(2, '0')}`)
+    const lost = await lose(
+      repositoryOf({
+        'a.txt': 'A',
+        'b.txt': 'B',
+        ...Object.fromEntries(names.map((name) => [`src/${name}`, name])),
+      }),
+      'mv a.txt t; mv b.txt a.txt; mv t b.txt; mv src lib; mv lib/f01 src',
+    )
+    expectBack(lost, {
+      'a.txt': file('B'),
+      'b.txt': file('A'),
+      src: file('f01'),
+      ...Object.fromEntries(names.slice(1).map((name) => [`lib/${name}`, file(name)])),
+    })
+  })
+
+  test('REC-04 mode change without content change', async () => {
+    const lost = await lose(
+      repositoryOf({ 'run.sh': 'run', 'tool.sh': 'tool' }, ['tool.sh']),
+      `chmod +x run.sh; chmod -x tool.sh; printf %020d 7 > new.sh; chmod 755 new.sh`,
+      'git diff',
+    )
+    expectBack(lost, {
+      'run.sh': file('run', '755'),
+      'tool.sh': file('tool'),
+      'new.sh': file('7'.padStart(20, '0'), '755'),
+    })
+    expect(lost.output.split('\n').filter((line) => !line.startsWith('diff --git'))).toEqual([
+      'old mode 100644',
+      'new mode 100755',
+      'old mode 100755',
+      'new mode 100644',
+      '',
+    ])
+  })
+
+  test('REC-05 symbolic links of five shapes', async () => {
+    const inside = Array.from({ length: 9 }, (_, index) => `data/${index}`)
+    const lost = await lose(
+      repositoryOf({
+        'conf.txt': 'c',
+        'data/in.txt': 'in',
+        ...Object.fromEntries(inside.map((name) => [name, name])),
+      }),
+      [
+        'mkdir data/own; echo conf > data/conf.txt; rmdir data/own',
+        'ln -s data/in.txt l1; ln -s missing l2; ln -s data l3; ln -s ../outside l4; ln -sf data/conf.txt conf.txt',
+      ].join('\n'),
+    )
+    expectBack(lost, {
+      'conf.txt': 'link data/conf.txt',
+      'data/conf.txt': file('conf\n'),
+      'data/in.txt': file('in'),
+      ...Object.fromEntries(inside.map((name) => [name, file(name)])),
+      l1: 'link data/in.txt',
+      l2: 'link missing',
+      l3: 'link data',
+      l4: 'link ../outside',
+    })
+    const told = (await lost.agent.events()).flatMap((event) =>
+      event.type === 'file_change' ? [event.path] : [],
+    )
+    expect(told.filter((path) => path.startsWith('l3/'))).toEqual([])
+  })
+
+  test('REC-06 bytes that tools like to change', async () => {
+    const all = Buffer.from(Array.from({ length: 4096 }, (_, index) => index % 256))
+    const lost = await lose(
+      repositoryOf({ '.gitattributes': '* text=auto eol=lf\n' }),
+      [
+        ': > zero.bin',
+        'node -e \'require("fs").writeFileSync("all.bin", Buffer.from(Array.from({ length: 4096 }, (_, at) => at % 256)))\'',
+        String.raw`printf 'a\r\nb\r\n' > crlf.txt; printf x > nonl.txt; printf '\357\273\277x' > bom.txt; printf '\351' > latin.txt`,
+      ].join('\n'),
+    )
+    expectBack(lost, {
+      '.gitattributes': file('* text=auto eol=lf\n'),
+      'zero.bin': file(''),
+      'all.bin': file(all),
+      'crlf.txt': file('a\r\nb\r\n'),
+      'nonl.txt': file('x'),
+      'bom.txt': file(Buffer.from([0xef, 0xbb, 0xbf, 0x78])),
+      'latin.txt': file(Buffer.from([0xe9])),
+    })
+    expect(lost.since.filter((event) => event.type === 'file_change')).toEqual([])
+  })
+
+  test('REC-07 a file becomes a directory and back', async () => {
+    const lost = await lose(
+      repositoryOf({ x: 'x', 'y/1': '1', 'y/2': '2' }),
+      [
+        'rm x; mkdir x; echo k > x/k; rm -r y; echo y > y',
+        'rm -r x; echo flip > x; sleep 0.1; rm x; mkdir x; echo k2 > x/k2',
+      ].join('\n'),
+    )
+    expectBack(lost, { 'x/k2': file('k2\n'), y: file('y\n') })
+    const boots = lost.since.filter((event) => event.type === 'sandbox' && event.state === 'creating')
+    expect(boots).toHaveLength(1)
+  })
+})
