@@ -148,6 +148,21 @@ describe.skipIf(!temporalPath)('the life of one agent, over the API', { timeout:
     expect((await agent.events()).filter(({ type }) => type === 'user_message')).toHaveLength(3)
   })
 
+  test('API-09 a synchronous message that will not run is answered as soon as the agent rests, without a reason', async () => {
+    const agent = await scripted('run: sleep 600')
+    await agent.waitFor((event) => event.type === 'tool_call_started')
+    const { composers, agents } = client
+    const { bcId } = agent
+    const sent = composers.addAsyncFollowupBackgroundComposer({ bcId, followup: 'x', synchronous: true })
+    await agent.waitFor((event) => event.type === 'status' && event.queued === 1)
+    await agents.stopAgent({ bcId, all: true })
+    expect(await sent).toMatchObject({ reason: '', workflowStatus: CloudAgentWorkflowStatus.IDLE })
+    await composers.pauseBackgroundComposer({ bcId })
+    expect(
+      await composers.addAsyncFollowupBackgroundComposer({ bcId, followup: 'x', synchronous: true }),
+    ).toMatchObject({ reason: '', position: 1, workflowStatus: CloudAgentWorkflowStatus.IDLE })
+  })
+
   test('API-10 an archived agent refuses a follow-up until it is resumed, and then has files and conversation', async () => {
     const agent = await scripted('write: kept.txt <<EOF', 'kept', 'EOF', 'say: the code word is amber-17')
     await agent.rest()

@@ -287,7 +287,14 @@ describe('an ensemble', () => {
       { type: 'phase', phase: 'COMPLETED', reason: 'completed' },
     ] as const
     const producer = { id: 'workflow/test', epoch: 0, sequence: 1 }
-    await api.store.eventLog.append(ensembleId as `en-${string}`, producer, events.map(encodeRunEvent), never)
+    const { catalog, eventLog } = api.store
+    const log = ensembleId as `en-${string}`
+    const { last } = await eventLog.append(log, producer, events.map(encodeRunEvent), never)
+    await catalog.ensembles.project(
+      log,
+      { phase: 'COMPLETED', reason: 'completed', logSequence: last },
+      never,
+    )
     const read = async (offsetKey?: string) => {
       const updates: { phase: string; ended: number; offsetKey: string }[] = []
       const stream = composers.streamParallelAgentWorkflowStatus({

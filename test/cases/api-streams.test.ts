@@ -1,9 +1,11 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf'
-import type { AgentId } from '@tutti/core'
+import type { AgentId, EnsembleId } from '@tutti/core'
 import {
   AgentService,
   BackgroundComposerService,
   CloudAgentWorkflowStatus,
+  EnsembleService,
+  ParallelAgentWorkflowStatusUpdate_Phase,
   RepositoryService,
   StreamAgentEventsRequestSchema,
   StreamAgentEventsResponseSchema,
@@ -164,30 +166,94 @@ describe('STR-16 stream and record agree at the end', () => {
     }
   })
 
-  test('who is told of the end finds it in the record, however late the catalog learns it', async () => {
-    const bcId = await startAgent()
-    const composers = api.client(BackgroundComposerService)
-    const { catalog, eventLog } = api.store
-    const { state, logSequence: before } = await catalog.agents.get('local', bcId, never)
-    const end = { ...state, status: 'IDLE', reason: 'completed' } as const
-    const event = encodeRunEvent({ type: 'status', ...end, queued: 0, hadSandbox: true })
-    const { last } = await eventLog.append(bcId, { id: 'client/end', epoch: 0, sequence: 1 }, [event], never)
-    let ended = false
-    const reading = (async () => {
-      for await (const { message } of composers.streamConversation({
-        bcId,
-        offsetKey: encodeOffset(bcId, before),
-      })) {
-        ended ||= message.case === 'workflowStatusWithOffset'
-        if (ended) return composers.getBackgroundComposerStatus({ bcId })
+  describe('who is told of the end finds it in the record, however late the catalog learns it', () => {
+    /** Longer than any reader takes from the end in the log to its question. */
+    const late = () => new Promise((resolve) => setTimeout(resolve, 300))
+    const composers = () => api.client(BackgroundComposerService)
+    const statusOf = async (bcId: AgentId) =>
+      (await composers().getBackgroundComposerStatus({ bcId })).workflowStatus
+
+    /** Ends the agent's turn, and a second one of which it is not known yet whether it was sent. */
+    async function endLate(bcId: AgentId, turnId: string): Promise<void> {
+      const { catalog, eventLog } = api.store
+      const { state } = await catalog.agents.get('local', bcId, never)
+      const { current: _current, ...rest } = state
+      const end = { ...rest, queue: [], status: 'IDLE', reason: 'completed' } as const
+      const events = [
+        { type: 'turn_ended', turnId, reason: 'completed' },
+        { type: 'status', status: 'IDLE', paused: false, reason: 'completed', queued: 0, hadSandbox: true },
+      ] as const
+      const producer = { id: 'client/end', epoch: 0, sequence: 1 }
+      const { last } = await eventLog.append(bcId, producer, events.map(encodeRunEvent), never)
+      await late()
+      await catalog.agents.project(bcId, { state: end, hadSandbox: true, logSequence: last }, never)
+    }
+
+    test('StreamConversation', async () => {
+      const bcId = await startAgent()
+      const reading = (async () => {
+        for await (const { message } of composers().streamConversation({ bcId }))
+          if (message.case === 'workflowStatusWithOffset' && message.value.tutti?.reason === 'completed')
+            return statusOf(bcId)
+        return undefined
+      })()
+      await endLate(bcId, 'turn')
+      expect(await reading).toBe(CloudAgentWorkflowStatus.IDLE)
+    })
+
+    test('StreamAgentEvents', async () => {
+      const bcId = await startAgent()
+      const reading = (async () => {
+        for await (const { eventJson } of api.client(AgentService).streamAgentEvents({ bcId, follow: true }))
+          if (eventJson.includes('"IDLE"')) return statusOf(bcId)
+        return undefined
+      })()
+      await endLate(bcId, 'turn')
+      expect(await reading).toBe(CloudAgentWorkflowStatus.IDLE)
+    })
+
+    test('a synchronous message', async () => {
+      const bcId = await startAgent()
+      const commands = api.temporal.commands.length
+      const sent = composers().addAsyncFollowupBackgroundComposer({ bcId, followup: 'x', synchronous: true })
+      await expect.poll(() => api.temporal.commands.length).toBe(commands + 1)
+      const { command } = api.temporal.commands.at(-1)!.request
+      await endLate(bcId, 'turn' in command ? command.turn.turnId : '')
+      expect(await sent).toMatchObject({
+        workflowStatus: CloudAgentWorkflowStatus.IDLE,
+        reason: 'completed',
+      })
+    })
+
+    test.each(['StreamParallelAgentWorkflowStatus', 'StreamEnsembleEvents'])('%s', async (name) => {
+      const ensembles = api.client(EnsembleService)
+      const started = await composers().startParallelAgentWorkflow({
+        spec: { prompt: 'x', repository, count: 1 },
+      })
+      const ensembleId = started.ensembleId as EnsembleId
+      const { COMPLETED } = ParallelAgentWorkflowStatusUpdate_Phase
+      async function* ends() {
+        if (name === 'StreamEnsembleEvents') {
+          for await (const { eventJson } of ensembles.streamEnsembleEvents({ ensembleId, follow: true }))
+            yield eventJson.includes('"COMPLETED"')
+        } else {
+          for await (const { phase } of composers().streamParallelAgentWorkflowStatus({ ensembleId }))
+            yield phase === COMPLETED
+        }
       }
-      return undefined
-    })()
-    for await (const { offsetKey } of api.client(AgentService).streamAgentEvents({ bcId }))
-      if (decodeOffset(bcId, offsetKey) === last - 1) break
-    expect(ended).toBe(false)
-    await catalog.agents.project(bcId, { state: end, hadSandbox: true, logSequence: last }, never)
-    expect((await reading)?.workflowStatus).toBe(CloudAgentWorkflowStatus.IDLE)
+      const reading = (async () => {
+        for await (const isEnd of ends()) if (isEnd) return ensembles.getEnsemble({ ensembleId })
+        return undefined
+      })()
+      const { catalog, eventLog } = api.store
+      const end = { phase: 'COMPLETED', reason: 'completed' } as const
+      const producer = { id: 'client/end', epoch: 0, sequence: 1 }
+      const event = encodeRunEvent({ type: 'phase', ...end })
+      const { last } = await eventLog.append(ensembleId, producer, [event], never)
+      await late()
+      await catalog.ensembles.project(ensembleId, { ...end, logSequence: last }, never)
+      expect((await reading)?.ensemble).toMatchObject({ phase: COMPLETED, reason: 'completed' })
+    })
   })
 
   test('a stream that is opened right after create begins and fills', async () => {

@@ -68,7 +68,7 @@ export async function commandAgent(
 const projectedWithinMs = 2000
 
 /**
- * Whoever asks next finds the state that was answered. A message does not wait for this: its answer says all that there is to
+ * Whoever asks next finds the state that was answered; `watchRow` waits for a position instead. A message does not wait for this: its answer says all that there is to
  * know, and it must be quick.
  */
 async function untilProjected(

@@ -20,7 +20,9 @@ export function createPendingTurns({ clock }: { clock: Clock }): PendingTurns {
   return {
     add(bcId, logSequence) {
       if (pending.size >= keptAgents) pending.delete(pending.keys().next().value!)
-      pending.set(bcId, { logSequence, until: clock.monotonic() + keptMs })
+      // Calls that run side by side have read the row at different moments.
+      const newest = Math.max(logSequence, pending.get(bcId)?.logSequence ?? 0)
+      pending.set(bcId, { logSequence: newest, until: clock.monotonic() + keptMs })
     },
     has(bcId, logSequence) {
       const accepted = pending.get(bcId)

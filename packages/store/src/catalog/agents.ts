@@ -140,8 +140,11 @@ export const agentValues = (agent: NewAgent): Insertable<AgentsTable> => ({
 function projectedValues(projection: AgentProjection): Updateable<AgentsTable> {
   const { state, hadSandbox, openQuestion } = projection
   return {
-    log_sequence: projection.logSequence,
-    ...(state && { status: state.status, state: JSON.stringify(state) }),
+    ...(state && {
+      log_sequence: projection.logSequence,
+      status: state.status,
+      state: JSON.stringify(state),
+    }),
     ...(hadSandbox !== undefined && { had_sandbox: hadSandbox ? 1 : 0 }),
     ...(openQuestion !== undefined && { open_question: openQuestion && JSON.stringify(openQuestion) }),
     ...defined({

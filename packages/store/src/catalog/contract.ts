@@ -90,7 +90,7 @@ export function testCatalogContract(name: string, createCatalog: () => Promise<C
         })
       })
 
-      test('applies a projection only when it is not older, and only the fields that it has', async () => {
+      test('applies a projection only when it is not older than the state, and only the fields that it has', async () => {
         const { bcId } = newAgent()
         await catalog.agents.insert(newAgent({ bcId }), never)
         const question = { questionId: 'q1', text: 'Really?', options: ['yes', 'no'], default: 'no' }
@@ -110,8 +110,16 @@ export function testCatalogContract(name: string, createCatalog: () => Promise<C
           await catalog.agents.project(bcId, { logSequence: 6, openQuestion: null, commit: 'c' }, never),
         ).toBe(true)
         const row = await catalog.agents.get('ann', bcId, never)
-        expect(row).toMatchObject({ state: running, branch: 'b', turns: 2, commit: 'c', logSequence: 6 })
+        expect(row).toMatchObject({ state: running, branch: 'b', turns: 2, commit: 'c', logSequence: 5 })
         expect(row).not.toHaveProperty('openQuestion')
+        // A state that is written late is none the older for what was written without one meanwhile.
+        expect(await catalog.agents.project(bcId, { logSequence: 7, branch: 'd' }, never)).toBe(true)
+        expect(await catalog.agents.project(bcId, { logSequence: 6, state: idle }, never)).toBe(true)
+        expect(await catalog.agents.get('ann', bcId, never)).toMatchObject({
+          state: idle,
+          branch: 'd',
+          logSequence: 6,
+        })
         await expect(
           catalog.agents.project(newAgent().bcId, { logSequence: 1 }, never),
         ).rejects.toMatchObject({ code: 'not_found' })

@@ -48,7 +48,7 @@ export interface AgentRow {
   readonly filesChanged: number
   readonly branch?: string
   readonly prUrl?: string
-  /** Position in the log up to which the projection is applied. */
+  /** Position in the log that the state belongs to. */
   readonly logSequence: number
   /** The newest state that was saved; absent before the first. */
   readonly savedState?: SavedState
@@ -117,7 +117,10 @@ export interface AgentCatalog {
     page: PageRequest,
     signal: AbortSignal,
   ): Promise<Page<AgentRow>>
-  /** Applies the projection if its `logSequence` is not older than the stored one; returns whether it did. */
+  /**
+   * Applies the projection if its `logSequence` is not older than the stored one; returns whether it did. Only one with a state moves the stored
+   * one: what others know must not make a state look old that is written late.
+   */
   project(bcId: AgentId, projection: AgentProjection, signal: AbortSignal): Promise<boolean>
   /**
    * Remembers a saved state if it stands for a later position than the stored one; returns whether it did. Apart from projections: it

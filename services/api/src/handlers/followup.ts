@@ -2,6 +2,7 @@ import {
   TuttiError,
   agentStateKey,
   checkPromptFits,
+  isAtRest,
   limits,
   statusOfKey,
   turnPosition,
@@ -21,8 +22,8 @@ import { followLog } from '../follow-log.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
 import { answerOnce } from '../idempotency.ts'
 import { newTurnId, requestIdOf } from '../new-id.ts'
-import { createProjectionWait } from '../projection-wait.ts'
 import { readRecords } from '../read-records.ts'
+import { watchRow } from '../watch-row.ts'
 
 /**
  * `AddAsyncFollowupBackgroundComposer` (seed 001): a message for an agent, queued or interrupting. The answer comes when the workflow
@@ -37,11 +38,12 @@ export function createFollowup(deps: HandlerDeps) {
     const bcId = agentIdOf(request.bcId)
     const prompt = promptOf(request)
     // Together, as people wait for the answer: the prompt of a call that is refused belongs to nothing, and opens nothing.
-    const [row, promptBlobId] = await Promise.all([
-      catalog.agents.get(owner, bcId, signal),
+    const read = () => catalog.agents.get(owner, bcId, signal)
+    const [{ row: found, reached }, promptBlobId] = await Promise.all([
+      watchRow(deps, read, signal),
       jsonBlobs.putText(owner, prompt, signal),
     ])
-    checkPromptFits(row.agentSpec, prompt, 'followup')
+    checkPromptFits(found.agentSpec, prompt, 'followup')
     const { answer: ids, repeated } = await answerOnce(
       catalog.idempotency,
       {
@@ -60,7 +62,9 @@ export function createFollowup(deps: HandlerDeps) {
     }
     const type = request.tutti?.mode === FollowupMode.INTERRUPT ? 'interrupt' : 'follow_up'
     const loggedAt = repeated ? await sequenceInLog(bcId, ids.turnId, signal) : undefined
-    // A repeat may find that its turn has ended long ago.
+    if (loggedAt !== undefined) await reached(loggedAt)
+    const row = loggedAt === undefined ? found : await read()
+    // The message of a repeat may come into the log between the look and the command.
     const from = loggedAt ?? (repeated || !request.synchronous ? 0 : (await eventLog.head(bcId, signal)).last)
     const call = { owner, bcId, requestId: ids.requestId, command: { type, turn }, row } as const
     const answer =
@@ -76,10 +80,10 @@ export function createFollowup(deps: HandlerDeps) {
     if (!request.synchronous) {
       return { ...accepted, workflowStatus: workflowStatusToWire(statusOfKey(answer.state)), reason: '' }
     }
-    const end = await turnEnd(bcId, answer.turnId, from, signal)
-    const read = (by: AbortSignal) => catalog.agents.get(owner, bcId, by)
-    await createProjectionWait(read, row, clock)(end.sequence, signal)
-    const { state } = await read(signal)
+    const isLogged = loggedAt !== undefined
+    const end = await turnEnd({ bcId, turnId: answer.turnId, isLogged }, from, signal)
+    await reached(end.sequence)
+    const { state } = await read()
     return { ...accepted, workflowStatus: workflowStatusToWire(state.status), reason: end.reason }
   }
 
@@ -96,29 +100,29 @@ export function createFollowup(deps: HandlerDeps) {
     return undefined
   }
 
+  /**
+   * How a turn ended, and where the log says so; no reason for one that does not run: the agent came to rest without it, being stopped with all that
+   * waited, paused or in ERROR.
+   */
   async function turnEnd(
-    bcId: AgentId,
-    turnId: string,
+    { bcId, turnId, isLogged }: { bcId: AgentId; turnId: string; isLogged: boolean },
     from: number,
     signal: AbortSignal,
   ): Promise<{ readonly reason: Reason | ''; readonly sequence: number }> {
-    const unknown = { reason: '', sequence: 0 } as const
-    for await (const { records, closed } of followLog(
-      deps.reads,
-      bcId,
-      from,
-      deps.config['stream.heartbeat'],
-      signal,
-    )) {
+    const heartbeatMs = deps.config['stream.heartbeat']
+    let logged = isLogged
+    let restsSince = 0
+    for await (const { records, atHead } of followLog(deps.reads, bcId, from, heartbeatMs, signal)) {
       for (const record of records) {
-        if (record.type !== 'turn_ended') continue
+        const { sequence } = record
         const { event } = deps.recordViews.of(bcId, record)
-        if (event.type === 'turn_ended' && event.turnId === turnId)
-          return { reason: event.reason, sequence: record.sequence }
+        if (event.type === 'user_message') logged ||= event.turnId === turnId
+        if (event.type === 'status') restsSince = isAtRest(event) ? sequence : 0
+        if (event.type === 'turn_ended' && event.turnId === turnId) return { reason: event.reason, sequence }
       }
-      if (closed) return unknown
+      if (atHead && logged && restsSince > 0) return { reason: '', sequence: restsSince }
     }
-    return unknown
+    return { reason: '', sequence: 0 }
   }
 }
 

@@ -18,7 +18,7 @@ import { agentIdOf } from '../commands.ts'
 import { followLog, startPosition } from '../follow-log.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
 import { initialMessages, newestState, withoutResults } from '../initial-state.ts'
-import { createProjectionWait } from '../projection-wait.ts'
+import { watchRow } from '../watch-row.ts'
 
 type Message = StreamConversationResponse['message']
 
@@ -36,9 +36,7 @@ export function createStreamConversation(deps: HandlerDeps) {
     const { signal } = context
     const { owner } = callerOf(context)
     const bcId = agentIdOf(request.bcId)
-    const read = (by: AbortSignal) => catalog.agents.get(owner, bcId, by)
-    const row = await read(signal)
-    const projected = createProjectionWait(read, row, clock)
+    const { row, reached } = await watchRow(deps, () => catalog.agents.get(owner, bcId, signal), signal)
     const newest = request.offsetKey === undefined ? await newestState(deps, row, signal) : undefined
     const from = newest
       ? decodeOffset(bcId, newest.saved.offsetKey)
@@ -59,7 +57,7 @@ export function createStreamConversation(deps: HandlerDeps) {
           const { event, offset } = recordViews.of(bcId, record)
           if (event.type === 'status') {
             status = event.status
-            if (isAtRest(event)) await projected(record.sequence, signal)
+            if (isAtRest(event)) await reached(record.sequence)
           }
           if (event.type === 'state_saved' && event.blobId === newest?.saved.blobId) continue
           const message = await messageOf(event, offset, request, signal)

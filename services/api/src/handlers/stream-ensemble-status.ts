@@ -11,15 +11,15 @@ import { callerOf } from '../call-context.ts'
 import { ensembleIdOf } from '../ensemble-views.ts'
 import { followLog, startPosition } from '../follow-log.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
-import { createProjectionWait } from '../projection-wait.ts'
 import { childRows } from '../start-workflows.ts'
+import { watchRow } from '../watch-row.ts'
 
 /**
  * `StreamParallelAgentWorkflowStatus`: each update is the whole state after one event of the ensemble's log that changed it. With an
  * offset the log before it is folded in silence, so that an update never depends on where the reader began.
  */
 export function createStreamEnsembleStatus(deps: HandlerDeps) {
-  const { catalog, clock, eventLog, recordViews, config, metrics } = deps
+  const { catalog, eventLog, recordViews, config, metrics } = deps
 
   return async function* (
     request: StreamParallelAgentWorkflowStatusRequest,
@@ -28,8 +28,7 @@ export function createStreamEnsembleStatus(deps: HandlerDeps) {
     const { signal } = context
     const { owner } = callerOf(context)
     const ensembleId = ensembleIdOf(request.ensembleId)
-    const read = (by: AbortSignal) => catalog.ensembles.get(owner, ensembleId, by)
-    const projected = createProjectionWait(read, await read(signal), clock)
+    const { reached } = await watchRow(deps, () => catalog.ensembles.get(owner, ensembleId, signal), signal)
     const from = await startPosition(eventLog, ensembleId, request.offsetKey, signal)
     const children = await childRows(deps, owner, ensembleId, signal)
     const left = metrics.readerOpened('ensemble_status')
@@ -47,7 +46,7 @@ export function createStreamEnsembleStatus(deps: HandlerDeps) {
           status = foldEnsembleStatus(before, event, record.at)
           if (status === before || record.sequence <= from) continue
           offsetKey = offset
-          if (hasEnded(status)) await projected(record.sequence, signal)
+          if (hasEnded(status) && !hasEnded(before)) await reached(record.sequence)
           yield at(status, offsetKey, record.at)
         }
         if (step.idle)

@@ -9,7 +9,7 @@ import { ensembleIdOf } from '../ensemble-views.ts'
 import { followLog, startPosition } from '../follow-log.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
 import type { ReaderView } from '../metrics.ts'
-import { createProjectionWait } from '../projection-wait.ts'
+import { watchRow } from '../watch-row.ts'
 
 interface Line {
   readonly offsetKey: string
@@ -22,7 +22,7 @@ interface EventStream {
   readonly offset: string | undefined
   readonly follow: boolean
   readonly view: ReaderView
-  /** Told of each event of the given type before the reader is, so that it can say when the stream has ended. */
+  /** Told of each event of the given type before the reader is, who waits for it: it notes the end, and that the record has it. */
   readonly watch: (event: RunEvent, sequence: number) => Promise<void>
   readonly watched: RunEvent['type']
   readonly hasEnded: (position: number) => Promise<boolean>
@@ -37,8 +37,8 @@ export function createStreamEvents(deps: HandlerDeps) {
     async *streamAgentEvents(request: StreamAgentEventsRequest, context: CallContext): AsyncGenerator<Line> {
       const { owner } = callerOf(context)
       const bcId = agentIdOf(request.bcId)
-      const read = (signal: AbortSignal) => catalog.agents.get(owner, bcId, signal)
-      const projected = createProjectionWait(read, await read(context.signal), clock)
+      const read = () => catalog.agents.get(owner, bcId, context.signal)
+      const { reached } = await watchRow(deps, read, context.signal)
       let status: AgentStatus | undefined
       yield* lines(
         {
@@ -50,7 +50,7 @@ export function createStreamEvents(deps: HandlerDeps) {
           async watch(event, sequence) {
             if (event.type !== 'status') return
             status = event.status
-            if (isAtRest(event)) await projected(sequence, context.signal)
+            if (isAtRest(event)) await reached(sequence)
           },
           hasEnded: (position) =>
             agentStreamHasEnded(deps, { owner, bcId, status, position }, context.signal),
@@ -66,8 +66,8 @@ export function createStreamEvents(deps: HandlerDeps) {
     ): AsyncGenerator<Line> {
       const { owner } = callerOf(context)
       const ensembleId = ensembleIdOf(request.ensembleId)
-      const read = (signal: AbortSignal) => catalog.ensembles.get(owner, ensembleId, signal)
-      const projected = createProjectionWait(read, await read(context.signal), clock)
+      const read = () => catalog.ensembles.get(owner, ensembleId, context.signal)
+      const { reached } = await watchRow(deps, read, context.signal)
       let phase: EnsemblePhase | undefined
       yield* lines(
         {
@@ -79,11 +79,11 @@ export function createStreamEvents(deps: HandlerDeps) {
           async watch(event, sequence) {
             if (event.type !== 'phase') return
             phase = event.phase
-            if (isEnsembleEnd(phase)) await projected(sequence, context.signal)
+            if (isEnsembleEnd(phase)) await reached(sequence)
           },
           hasEnded: async (position) => {
             if (phase !== undefined) return isEnsembleEnd(phase)
-            const row = await read(context.signal)
+            const row = await read()
             return isEnsembleEnd(row.phase) && row.logSequence <= position
           },
         },

@@ -379,7 +379,8 @@ export declare type AddAsyncFollowupBackgroundComposerResponse = Message<"aiserv
   turnId: string;
 
   /**
-   * After a synchronous call: the status and the turn's reason; else the status at acceptance.
+   * After a synchronous call: the status and the turn's reason, empty when the agent came to rest without it (stopped with all that waited,
+   * paused, in ERROR); else the status at acceptance.
    *
    * @generated from field: aiserver.v1.CloudAgentWorkflowStatus workflow_status = 3;
    */
