@@ -28,7 +28,8 @@ export type SandboxStage = 'none' | 'waiting' | 'making' | 'ready'
 const stageTexts: Readonly<Record<SandboxStage, string>> = {
   none: 'none',
   waiting: 'none yet: waits for a slot on a host (pending activity `admit` shows its position)',
-  making: 'being made: checkout and setup command (pending activity `provisionSandbox` shows the step)',
+  making:
+    'being made, once what was said is recorded: checkout and setup command (pending activity `provisionSandbox` shows the step)',
   ready: 'ready',
 }
 

@@ -81,8 +81,8 @@ export function createSandboxLife(
         enter('none')
         throw thrown
       }
-      if (patched('recorded-before-sandbox')) await recorded()
       enter('making')
+      if (patched('recorded-before-sandbox')) await recorded()
       await on(hostQueue, 'make a sandbox').provisionSandbox({
         ...scope(),
         branch: `tutti/${bcId}`,
