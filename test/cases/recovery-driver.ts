@@ -5,7 +5,7 @@ import { startAgent, type AgentDriver, type Logged } from './agent-driver.ts'
 import { killAll, sandboxesOf } from './sandboxes.ts'
 import { script } from './script.ts'
 
-/** One path of a workspace as its own file system shows it: mode and hash, or the target of a link. Keys are path bytes as latin1. */
+/** The paths of a workspace as its own file system shows them: mode and hash, the target of a link, or an empty folder. Keys are path bytes as latin1. */
 export type Listing = Readonly<Record<string, string>>
 
 /** Run inside, where the agent's own git and file system answer. No apostrophe may be in it. */
@@ -13,7 +13,9 @@ const listing = `
 const fs = require("fs"), { createHash } = require("crypto"), found = {}
 const join = (folder, name) => Buffer.concat([folder, Buffer.from("/"), name])
 ;(function walk(folder, key) {
-  for (const name of fs.readdirSync(folder, { encoding: "buffer" })) {
+  const names = fs.readdirSync(folder, { encoding: "buffer" })
+  if (names.length === 0) found[key] = "empty"
+  for (const name of names) {
     if (name.toString() === ".git") continue
     const path = join(folder, name), at = key + name.toString("latin1"), stat = fs.lstatSync(path)
     if (stat.isDirectory()) walk(path, at + "/")
@@ -60,6 +62,15 @@ export async function loseSandbox(
   })
   const [, output = ''] = outputOf(since).split('OUTPUT\n')
   return { agent, before: listingIn(first), after: listingIn(since), output, since }
+}
+
+/** Takes the sandbox of an agent at rest away, and lists what is in its next one. */
+export async function listAfterLoss(stack: TuttiStack, agent: AgentDriver): Promise<Listing> {
+  const before = (await agent.events()).length
+  killAll(sandboxesOf(stack).flat())
+  await agent.followUp(commands(`node -e '${listing}'`))
+  expect((await agent.rest()).state?.reason).toBe('completed')
+  return listingIn((await agent.events()).slice(before))
 }
 
 const commands = (...lines: readonly string[]) => script('run: <<EOF', 'set -e', ...lines, 'EOF')

@@ -5,7 +5,8 @@ import type { TuttiClient } from '@tutti/client'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import { connect } from './connect.ts'
-import { loseSandbox, type Listing } from './recovery-driver.ts'
+import type { AgentDriver } from './agent-driver.ts'
+import { listAfterLoss, loseSandbox, type Listing } from './recovery-driver.ts'
 
 const temporalPath = inject('temporalServer')
 
@@ -38,6 +39,7 @@ describe.skipIf(!temporalPath)('what a lost sandbox leaves', { timeout: 120_000 
     }
     return repository
   }
+  const loseAgain = (agent: AgentDriver) => listAfterLoss(stack, agent)
   const lose = (repository: TestRepository, work: string, afterwards?: string) =>
     loseSandbox(stack, client, repository, work, afterwards)
   const expectBack = ({ before, after }: { before: Listing; after: Listing }, expected: Listing) => {
@@ -142,6 +144,17 @@ describe.skipIf(!temporalPath)('what a lost sandbox leaves', { timeout: 120_000 
       'latin.txt': file(Buffer.from([0xe9])),
     })
     expect(lost.since.filter((event) => event.type === 'file_change')).toEqual([])
+  })
+
+  test('folders with nothing in them come back, a checkpoint or two later too', async () => {
+    const lost = await lose(
+      repositoryOf({ 'full/a': 'a', x: 'x' }),
+      'mkdir -p one two/three; rm full/a x; mkdir x',
+      'rmdir one; echo b > two/three/b',
+    )
+    expectBack(lost, { 'full/': 'empty', 'one/': 'empty', 'two/three/': 'empty', 'x/': 'empty' })
+    const again = await loseAgain(lost.agent)
+    expect(again).toEqual({ 'full/': 'empty', 'two/three/b': file('b\n'), 'x/': 'empty' })
   })
 
   test('REC-07 a file becomes a directory and back', async () => {

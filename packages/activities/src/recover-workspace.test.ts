@@ -6,6 +6,7 @@ import type { TreeChange } from '@tutti/git'
 import { encodeRunEvent, type RunEvent } from '@tutti/protocol'
 import { createSqliteStore, type SqliteStore } from '@tutti/store'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { changePath } from '@tutti/workspace'
 import { recoverWorkspace } from './recover-workspace.ts'
 import { createWorkspaceTracker, type WorkspaceTracker } from './workspace-tracker.ts'
 
@@ -116,6 +117,45 @@ test('an event never names content that is not stored, and a wrong hash is data 
   await expect(tracker.sink.change(file('c', '1'), undefined)).rejects.toMatchObject({ code: 'internal' })
   expect(events).toHaveLength(1)
   expect(tracker.treeChanges().map(nameOf)).toEqual(['a'])
+})
+
+test('an empty folder is in no commit, and stays among the changes after one until it is gone or filled', async () => {
+  const tracker = createWorkspaceTracker({
+    blobs: createMemoryBlobStore(),
+    incarnation: 1,
+    write,
+    signal: never,
+    initial: [],
+  })
+  const folder = (path: string): CapturedChange => ({
+    action: 'created',
+    state: { path: Buffer.from(path), fileType: 'dir', mode: '040000' },
+  })
+  const gone = (path: string): CapturedChange => ({ action: 'deleted', path: Buffer.from(path) })
+  const checkpoint = async (commit: string) => {
+    const made = await checkpointOf(tracker)
+    tracker.checkpointed()
+    await write({
+      type: 'checkpoint',
+      incarnation: 1,
+      turnId: 't',
+      commit,
+      tree: 't',
+      filesChanged: 0,
+      manifestDigest: '',
+    })
+    return made
+  }
+  for (const path of ['kept', 'filled', 'gone']) await tracker.sink.change(folder(path), undefined)
+  // Whatever file was at its path is none any more.
+  expect(await checkpoint('c1')).toEqual({ kept: 'deleted', filled: 'deleted', gone: 'deleted' })
+  await tracker.sink.change(gone('filled'), undefined)
+  await tracker.sink.change(file('filled/a', 'a'), bytes('a'))
+  await tracker.sink.change(gone('gone'), undefined)
+  await checkpoint('c2')
+  const { changes } = await recoverWorkspace(store.eventLog, bcId, never)
+  expect(changes).toMatchObject([{ state: { fileType: 'dir' } }])
+  expect(Buffer.from(changePath(changes[0]!)).toString()).toBe('kept')
 })
 
 test('calls that were under way are known; an empty log recovers to nothing', async () => {

@@ -1,4 +1,4 @@
-import type { CapturedChange } from '@tutti/agent-server'
+import { foldChanges, type CapturedChange } from '@tutti/workspace'
 import type { AgentId, BlobId } from '@tutti/core'
 import type { EventLog } from '@tutti/store'
 import { readEvents } from './read-events.ts'
@@ -8,7 +8,7 @@ import { changeOfEvent } from './workspace-tracker.ts'
 export interface RecoveredWorkspace {
   /** The newest checkpoint; undefined when there was none. */
   readonly commit: string | undefined
-  /** Latest state of each path that changed after it. */
+  /** Latest state of each path that changed after it, and every empty folder, which no commit has; in an order that can be applied. */
   readonly changes: readonly CapturedChange[]
   /** What the agent exported last of its session. */
   readonly exported: BlobId | undefined
@@ -45,7 +45,8 @@ export async function recoverWorkspace(
   for await (const { event } of readEvents(eventLog, bcId, types, signal)) {
     if (event.type === 'checkpoint') {
       commit = event.commit
-      changes.clear()
+      for (const [key, change] of changes)
+        if (change.action === 'deleted' || change.state.fileType !== 'dir') changes.delete(key)
     } else if (event.type === 'file_change') {
       changes.set(event.pathB64 ?? event.path, changeOfEvent(event))
     } else if (event.type === 'session_saved') {
@@ -56,7 +57,7 @@ export async function recoverWorkspace(
       openCalls.delete(event.callId)
     }
   }
-  return { commit, changes: [...changes.values()], exported, openCalls: [...openCalls.values()] }
+  return { commit, changes: foldChanges(changes.values()), exported, openCalls: [...openCalls.values()] }
 }
 
 /** Tool calls in the log that have no end. */

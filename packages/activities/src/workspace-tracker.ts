@@ -3,7 +3,7 @@ import type { BlobStore } from '@tutti/blob-store'
 import { TuttiError, type BlobId } from '@tutti/core'
 import type { TreeChange } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
-import { changePath, pathKey } from '@tutti/workspace'
+import { changedFile, changePath, pathKey } from '@tutti/workspace'
 
 /** Changes of a workspace since its last checkpoint, by path. */
 export interface WorkspaceTracker {
@@ -51,7 +51,8 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
   return {
     sink: {
       async change(change, content) {
-        if (change.action !== 'deleted') await store(change.state, content)
+        const file = changedFile(change)
+        if (file) await store(file, content)
         changes.set(pathKey(changePath(change)), change)
         await write(fileChange(change, incarnation))
       },
@@ -74,7 +75,8 @@ function fileChange(change: CapturedChange, incarnation: number): RunEvent {
   if (change.action === 'deleted') {
     return { type: 'file_change', incarnation, ...pathFields(change.path), action: 'deleted', ...base }
   }
-  const { path, fileType, mode, hash, size } = change.state
+  const { path, fileType, mode } = change.state
+  const file = changedFile(change)
   return {
     type: 'file_change',
     incarnation,
@@ -82,15 +84,16 @@ function fileChange(change: CapturedChange, incarnation: number): RunEvent {
     action: change.action,
     fileType,
     mode,
-    hash,
-    size,
+    ...(file && { hash: file.hash, size: file.size }),
     ...base,
   }
 }
 
 function treeChange(change: CapturedChange, blobs: BlobStore, signal: AbortSignal): TreeChange {
-  if (change.action === 'deleted') return { path: change.path, deleted: true }
-  const { path, mode, size, hash } = change.state
+  const file = changedFile(change)
+  // git has no empty folders: what was at their path is gone.
+  if (!file) return { path: changePath(change), deleted: true }
+  const { path, mode, size, hash } = file
   return { path, mode, size, content: () => blobs.stream(hash, signal) }
 }
 
@@ -98,13 +101,16 @@ function treeChange(change: CapturedChange, blobs: BlobStore, signal: AbortSigna
 export function changeOfEvent(event: Extract<RunEvent, { type: 'file_change' }>): CapturedChange {
   const path = event.pathB64 ? Buffer.from(event.pathB64, 'base64') : new TextEncoder().encode(event.path)
   const base = event.base && { base: event.base }
-  if (event.action === 'deleted') return { action: 'deleted', path, ...base }
+  const { action, fileType = 'file', mode = '100644' } = event
+  if (action === 'deleted') return { action, path, ...base }
+  if (fileType === 'dir' || mode === '040000')
+    return { action, state: { path, fileType: 'dir', mode: '040000' }, ...base }
   return {
-    action: event.action,
+    action,
     state: {
       path,
-      fileType: event.fileType ?? 'file',
-      mode: event.mode ?? '100644',
+      fileType,
+      mode,
       size: event.size ?? 0,
       hash: event.hash as BlobId,
     },

@@ -11,6 +11,7 @@ import {
   pathKey,
   type CapturedChange,
   type FileState,
+  type PathState,
 } from '@tutti/workspace'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { AgentServer } from './port.ts'
@@ -59,11 +60,11 @@ function nastyTree(folder: string): void {
 const limits = { ...testPolicy.limits, fileBytes: 1 << 30, diskBytes: 1 << 30 }
 
 /** The files of a commit, by path key: what hydration must give. */
-function committed(bench: TestBench): Map<string, FileState> {
+function committed(bench: TestBench): Map<string, PathState> {
   const mirror = join(bench.folder, 'mirror.git')
   const git = (...args: string[]) =>
     execFileSync('git', ['--git-dir', mirror, ...args], { maxBuffer: 1 << 26 })
-  const states = new Map<string, FileState>()
+  const states = new Map<string, PathState>()
   for (const line of pathKey(git('ls-tree', '-r', '-z', bench.commit))
     .split('\0')
     .filter(Boolean)) {
@@ -77,7 +78,7 @@ function committed(bench: TestBench): Map<string, FileState> {
   return states
 }
 
-function applyTo(states: Map<string, FileState>, changes: readonly CapturedChange[]): void {
+function applyTo(states: Map<string, PathState>, changes: readonly CapturedChange[]): void {
   for (const change of foldChanges(changes)) {
     if (change.action === 'deleted') states.delete(pathKey(change.path))
     else states.set(pathKey(change.state.path), change.state)
@@ -159,9 +160,10 @@ describe('capture', () => {
       '- empty',
       '+ empty/inside 100644',
       '+ empty2 100644',
+      '+ hollow 040000',
       '~ mixed.txt 100644',
       '+ new 100644',
-      '- to-folder',
+      '~ to-folder 040000',
     ])
     const states = committed(bench)
     applyTo(states, first.changes)
@@ -173,6 +175,35 @@ describe('capture', () => {
     // Same size and times as before: only ctime tells.
     await shell(server, `touch -r new stamp; printf 'neu\\n' > new; touch -r stamp new; rm stamp`)
     expect(named(await capture(server))).toEqual(['~ new 100644'])
+    await destroy()
+  })
+
+  test('keeps folders with nothing in them, and no others', async () => {
+    const { server, destroy } = await hydrated()
+    await shell(server, `mkdir -p one two/three ignored/four 'git~1' 'é'; rm deep/er/tool.sh`)
+    expect(named(await capture(server))).toEqual([
+      '+ deep/er 040000',
+      '- deep/er/tool.sh',
+      '+ one 040000',
+      '+ two/three 040000',
+      '+ \xc3\xa9 040000',
+    ])
+    // Once captured it stays so, whatever is ignored later; one that is filled has no entry of its own.
+    await shell(
+      server,
+      `printf 'one/\n' >> .gitignore; echo x > two/three/x; rmdir deep/er; echo file > deep/er`,
+    )
+    const { changes } = await capture(server)
+    expect(named({ changes } as Recorded)).toEqual([
+      '~ .gitignore 100644',
+      '+ deep/er 100644',
+      '- two/three',
+      '+ two/three/x 100644',
+    ])
+    await shell(server, 'rmdir one; mkdir one; rm deep/er; mkdir deep/er')
+    const again = await capture(server)
+    expect(named(again)).toEqual(['~ deep/er 040000'])
+    expect(again.changes[0]!.base).toBe(blobId(Buffer.from('file\n')))
     await destroy()
   })
 
@@ -379,8 +410,11 @@ describe('capture', () => {
         const recorded = await capture(server)
         for (const change of recorded.changes) {
           const key = pathKey(change.action === 'deleted' ? change.path : change.state.path)
-          expect(change.action === 'created').toBe(!states.has(key))
-          expect(change.base).toBe(states.get(key)?.hash)
+          const before = states.get(key)
+          const file = before?.fileType === 'dir' ? undefined : before
+          if (change.action === 'deleted') expect(before).toBeDefined()
+          else expect(change.action).toBe(file ? 'modified' : 'created')
+          expect(change.base).toBe(file?.hash)
         }
         log.push(...recorded.changes)
         for (const [hash, bytes] of recorded.contents) contents.set(hash, bytes)

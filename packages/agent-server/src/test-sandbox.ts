@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { AgentConfig } from '@tutti/core'
+import { changedFile } from '@tutti/workspace'
 import {
   createLocalSandboxes,
   type LocalSandboxesOptions,
@@ -160,10 +161,11 @@ export function recordCapture(): Recorded {
     sink: {
       async change(change, content) {
         changes.push(change)
-        if (change.action === 'deleted') return
+        const file = changedFile(change)
+        if (!file) return
         const parts: Uint8Array[] = []
         for await (const part of content!) parts.push(part)
-        contents.set(change.state.hash, Buffer.concat(parts))
+        contents.set(file.hash, Buffer.concat(parts))
       },
       async skipped(path, reason) {
         skipped.push({ path: Buffer.from(path).toString('latin1'), reason })

@@ -1,5 +1,5 @@
 import type { BlobId } from '@tutti/core'
-import { changePath, type CapturedChange } from '@tutti/workspace'
+import { changedFile, changePath, type CapturedChange } from '@tutti/workspace'
 
 /** A change as message head; content of a written one follows as messages with the head `content` until `size` bytes came. */
 export interface WireChange {
@@ -7,8 +7,8 @@ export interface WireChange {
   /** base64: JSON carries no raw bytes. */
   readonly path: string
   readonly base?: BlobId
-  readonly fileType?: 'file' | 'symlink'
-  readonly mode?: '100644' | '100755' | '120000'
+  readonly fileType?: 'file' | 'symlink' | 'dir'
+  readonly mode?: '100644' | '100755' | '120000' | '040000'
   readonly size?: number
   readonly hash?: BlobId
 }
@@ -23,8 +23,16 @@ export function toWireChange(change: CapturedChange): WireChange {
   const path = Buffer.from(changePath(change)).toString('base64')
   const base = change.base === undefined ? {} : { base: change.base }
   if (change.action === 'deleted') return { action: 'deleted', path, ...base }
-  const { fileType, mode, size, hash } = change.state
-  return { action: change.action, path, ...base, fileType, mode, size, hash }
+  const { fileType, mode } = change.state
+  const file = changedFile(change)
+  return {
+    action: change.action,
+    path,
+    ...base,
+    fileType,
+    mode,
+    ...(file && { size: file.size, hash: file.hash }),
+  }
 }
 
 /**
@@ -37,6 +45,8 @@ export function fromWireChange(wire: WireChange): CapturedChange {
   const base = wire.base === undefined ? {} : { base: wire.base }
   if (wire.action === 'deleted') return { action: 'deleted', path, ...base }
   const { fileType, mode, size, hash } = wire
-  if (!fileType || !mode || size === undefined || !hash) throw new Error('a change without its state')
+  if (fileType === 'dir') return { action: wire.action, state: { path, fileType, mode: '040000' }, ...base }
+  if (!fileType || !mode || mode === '040000' || size === undefined || !hash)
+    throw new Error('a change without its state')
   return { action: wire.action, state: { path, fileType, mode, size, hash }, ...base }
 }

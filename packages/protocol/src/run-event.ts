@@ -115,8 +115,9 @@ export type WorkspaceEvent =
       /** The raw bytes, when the path is not valid UTF-8; `path` is then for display. */
       pathB64?: string
       action: 'created' | 'modified' | 'deleted'
-      fileType?: 'file' | 'symlink'
-      mode?: '100644' | '100755' | '120000'
+      /** `dir`: an empty folder, without hash and size. */
+      fileType?: 'file' | 'symlink' | 'dir'
+      mode?: '100644' | '100755' | '120000' | '040000'
       hash?: BlobId
       size?: number
       /** The hash that this change was made on; absent when created. */

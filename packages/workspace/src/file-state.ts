@@ -1,6 +1,6 @@
 import type { BlobId } from '@tutti/core'
 
-/** The state of one path, as the scan found it or as the log has it. */
+/** The state of one file or link, as the scan found it or as the log has it. */
 export interface FileState {
   /** Raw path bytes below the workspace, `/` between components. */
   readonly path: Uint8Array
@@ -11,7 +11,23 @@ export interface FileState {
   readonly hash: BlobId
 }
 
+/** A folder with nothing in it. One that holds something has no entry: it is there with what it holds. */
+export interface EmptyFolderState {
+  readonly path: Uint8Array
+  readonly fileType: 'dir'
+  readonly mode: '040000'
+}
+
+export type PathState = FileState | EmptyFolderState
+
 /** What a path is now, or that it is gone. State-based: applied twice is applied once (design §11.3). */
 export type CapturedChange =
-  | { readonly action: 'created' | 'modified'; readonly state: FileState; readonly base?: BlobId }
+  | { readonly action: 'created' | 'modified'; readonly state: PathState; readonly base?: BlobId }
   | { readonly action: 'deleted'; readonly path: Uint8Array; readonly base?: BlobId }
+
+export const changePath = (change: CapturedChange): Uint8Array =>
+  change.action === 'deleted' ? change.path : change.state.path
+
+/** What of a change has content; undefined for what is gone and for a folder. */
+export const changedFile = (change: CapturedChange): FileState | undefined =>
+  change.action === 'deleted' || change.state.fileType === 'dir' ? undefined : change.state

@@ -1,8 +1,5 @@
-import type { CapturedChange } from './file-state.ts'
+import { changePath, type CapturedChange } from './file-state.ts'
 import { pathKey } from './path-key.ts'
-
-export const changePath = (change: CapturedChange): Uint8Array =>
-  change.action === 'deleted' ? change.path : change.state.path
 
 /**
  * The last change of each path, in an order that can be applied as it stands: deletions first, deepest first, then the rest in path order.

@@ -1,18 +1,19 @@
 import { createHash } from 'node:crypto'
-import type { FileState } from './file-state.ts'
+import type { PathState } from './file-state.ts'
 import { pathKey } from './path-key.ts'
 
 /**
  * Hash over the sorted (path, type, mode, content hash) of a whole workspace: 64 hex digits of sha256. Two workspaces with
- * the same digest are the same byte for byte in all that a workspace keeps (not owner, times or empty folders).
+ * the same digest are the same byte for byte in all that a workspace keeps (not owner or times).
  */
-export function manifestDigest(states: Iterable<FileState>): string {
+export function manifestDigest(states: Iterable<PathState>): string {
   const sorted = [...states]
     .map((state) => [pathKey(state.path), state] as const)
     .sort(([left], [right]) => (left < right ? -1 : 1))
   const digest = createHash('sha256').update('tutti-manifest-1\n')
   for (const [key, state] of sorted) {
-    digest.update(`${state.mode} ${state.hash} ${key.length} `).update(key, 'latin1').update('\n')
+    const hash = state.fileType === 'dir' ? '-' : state.hash
+    digest.update(`${state.mode} ${hash} ${key.length} `).update(key, 'latin1').update('\n')
   }
   return digest.digest('hex')
 }

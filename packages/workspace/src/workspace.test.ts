@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import type { BlobId } from '@tutti/core'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { CapturedChange, FileState } from './file-state.ts'
+import type { CapturedChange, FileState, PathState } from './file-state.ts'
 import { foldChanges } from './fold-changes.ts'
 import { manifestDigest } from './manifest-digest.ts'
 import { pathBytes, pathKey } from './path-key.ts'
@@ -43,6 +43,8 @@ const file = (path: string, digit = '0', mode: FileState['mode'] = '100644'): Fi
   hash: hash(digit),
 })
 
+const folder = (path: string): PathState => ({ path: pathBytes(path), fileType: 'dir', mode: '040000' })
+
 describe('paths', () => {
   test('keys keep every byte and the order of bytes', () => {
     fc.assert(
@@ -63,12 +65,13 @@ describe('the manifest digest', () => {
   })
 
   test('differs by path, mode and content, however they could be confused', () => {
-    const sets = [
+    const sets: PathState[][] = [
       [],
       [file('a')],
       [file('b')],
       [file('a', '1')],
       [file('a', '0', '100755')],
+      [folder('a')],
       [file('a'), file('b')],
       [file(`a\n100644 ${hash('0')} 1 b`)],
     ]
@@ -97,7 +100,7 @@ test('folding keeps the last change of each path, deletions first and deepest fi
 describe('a scan', () => {
   test('finds files and links under any name and never enters .git or what it is told to leave', async () => {
     const root = makeFolder()
-    for (const name of ['.git', 'sub/.git', '.GIT', 'left/out', 'deep/er'])
+    for (const name of ['.git', 'sub/.git', '.GIT', 'left/out', 'deep/er', 'hollow'])
       mkdirSync(join(root, name), { recursive: true })
     for (const name of ['.git/x', 'sub/.git/x', 'sub/file', 'left/out/x', 'deep/er/x'])
       writeFileSync(join(root, name), '')
@@ -107,8 +110,9 @@ describe('a scan', () => {
     const tree = await scanTree(root, { prune: (key) => key === 'left' })
     expect([...tree.files.keys()].sort()).toEqual(['deep/er/x', 'link', 'sub/file', '\xff'])
     expect(tree.files.get('link')?.type).toBe('symlink')
-    expect([tree.folders.toSorted(), tree.special, tree.unsafe]).toEqual([
-      ['deep', 'deep/er', 'sub'],
+    expect([tree.folders.toSorted(), [...tree.empty], tree.special, tree.unsafe]).toEqual([
+      ['deep', 'deep/er', 'hollow', 'sub'],
+      ['hollow'],
       ['pipe'],
       ['.GIT'],
     ])

@@ -1,6 +1,7 @@
 import { limits, TuttiError } from '@tutti/core'
 import type { HostExecExit, HostExecOutput, HostExecRequest } from '@tutti/agent'
 import type { Exec, ExecExit } from '@tutti/sandbox'
+import { changedFile } from '@tutti/workspace'
 import type { HydrateParams } from '../inside/hydrate.ts'
 import type { InsideSettings } from '../inside/settings.ts'
 import type { CallStream } from '../link/call.ts'
@@ -127,8 +128,8 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
         }
         for (const change of request.changes) {
           await call.send(toWireChange(change))
-          if (change.action === 'deleted') continue
-          await sendChunks(call, contentHead, request.contentOf(change.state.hash))
+          const file = changedFile(change)
+          if (file) await sendChunks(call, contentHead, request.contentOf(file.hash))
         }
         call.end()
       })()

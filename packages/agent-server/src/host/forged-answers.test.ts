@@ -121,6 +121,7 @@ describe('a capture that somebody else reports', () => {
     ['an action of every object', { ...created, action: 'constructor' }],
     ['a created file that was there', { ...created, base: hash }],
     ['a modified file that was not there', withoutBase],
+    ['a folder with a content', { ...created, fileType: 'dir', mode: '040000' }],
     ['a deletion with a state', { ...modified, action: 'deleted' }],
     ['a base that is no hash', { ...modified, base: 'sha256_\n' }],
     ['a hash that is none', { ...created, hash: `${hash}\n` }],

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { TuttiError } from '@tutti/core'
-import { changePath, type CapturedChange } from '@tutti/workspace'
+import { changedFile, changePath, type CapturedChange } from '@tutti/workspace'
 import { contentOf } from '../content-of.ts'
 import type { OutgoingCall } from '../link/caller.ts'
 import type { CaptureSink, CaptureSummary } from '../port.ts'
@@ -46,9 +46,9 @@ async function receiveChange(
   messages: AsyncIterator<{ head: unknown; bytes: Uint8Array }>,
   sink: CaptureSink,
 ): Promise<void> {
-  if (change.action === 'deleted') return sink.change(change, undefined)
-  const { size, hash } = change.state
-  const content = hashChecked(contentOf(messages, size), hash)
+  const file = changedFile(change)
+  if (!file) return sink.change(change, undefined)
+  const content = hashChecked(contentOf(messages, file.size), file.hash)
   await sink.change(change, content)
   // A sink that has the blob already need not read it; what follows is found behind it all the same.
   for await (const _ of content) void _

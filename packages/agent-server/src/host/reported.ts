@@ -73,18 +73,22 @@ const symlink = {
   size: z.int().positive().max(maxPathBytes),
   hash: blobId,
 }
+const folder = { fileType: z.literal('dir'), mode: z.literal('040000') }
 const created = { action: z.literal('created'), path }
 const modified = { action: z.literal('modified'), path, base: blobId }
 
 const change = z.discriminatedUnion('action', [
-  z.strictObject({ action: z.literal('deleted'), path, base: blobId }),
+  // An empty folder that goes had no content.
+  z.strictObject({ action: z.literal('deleted'), path, base: z.exactOptional(blobId) }),
   z.discriminatedUnion('fileType', [
     z.strictObject({ ...created, ...file }),
     z.strictObject({ ...created, ...symlink }),
+    z.strictObject({ ...created, ...folder }),
   ]),
   z.discriminatedUnion('fileType', [
     z.strictObject({ ...modified, ...file }),
     z.strictObject({ ...modified, ...symlink }),
+    z.strictObject({ ...modified, ...folder }),
   ]),
 ]) satisfies ZodType<WireChange>
 

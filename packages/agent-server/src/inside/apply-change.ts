@@ -2,7 +2,14 @@ import { createHash, randomUUID } from 'node:crypto'
 import { lstatSync, mkdirSync, renameSync, rmSync, rmdirSync, symlinkSync, unlinkSync } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { TuttiError, pathProblem } from '@tutti/core'
-import { changePath, pathBytes, pathKey, type CapturedChange } from '@tutti/workspace'
+import {
+  changedFile,
+  changePath,
+  pathBytes,
+  pathKey,
+  type CapturedChange,
+  type FileState,
+} from '@tutti/workspace'
 
 const slash = Buffer.from('/')
 const below = (root: string, path: Uint8Array) => Buffer.concat([Buffer.from(root), slash, path])
@@ -21,21 +28,25 @@ export async function applyChange(
     })
   }
   if (change.action === 'deleted') return removePath(root, path)
-  makeParents(root, path)
+  const components = pathKey(path).split('/')
+  const state = changedFile(change)
+  if (!state) return makeFolders(root, components)
+  makeFolders(root, components.slice(0, -1))
   const target = below(root, path)
   const temporary = Buffer.concat([
     target.subarray(0, target.lastIndexOf(47) + 1),
     Buffer.from(`.tutti-${randomUUID()}`),
   ])
   try {
-    if (change.state.fileType === 'symlink') {
-      symlinkSync(await collect(content, change), temporary)
+    if (state.fileType === 'symlink') {
+      symlinkSync(await collect(content, state), temporary)
     } else {
-      const file = await open(temporary, 'wx', change.state.mode === '100755' ? 0o755 : 0o644)
+      const mode = state.mode === '100755' ? 0o755 : 0o644
+      const file = await open(temporary, 'wx', mode)
       try {
-        for await (const chunk of checked(content, change)) await file.writeFile(chunk)
+        for await (const chunk of checked(content, state)) await file.writeFile(chunk)
         // The process's umask must not decide.
-        await file.chmod(change.state.mode === '100755' ? 0o755 : 0o644)
+        await file.chmod(mode)
       } finally {
         await file.close()
       }
@@ -51,35 +62,25 @@ export async function applyChange(
 
 async function* checked(
   content: AsyncIterable<Uint8Array>,
-  change: CapturedChange & { action: 'created' | 'modified' },
+  { path, hash }: FileState,
 ): AsyncGenerator<Uint8Array> {
   const digest = createHash('sha256')
   for await (const chunk of content) {
     digest.update(chunk)
     yield chunk
   }
-  if (`sha256_${digest.digest('hex')}` !== change.state.hash) {
-    throw new TuttiError(
-      'data_loss',
-      `The content of ${Buffer.from(change.state.path).toString()} is not that of its hash.`,
-      {
-        hash: change.state.hash,
-      },
-    )
-  }
+  if (`sha256_${digest.digest('hex')}` === hash) return
+  const shown = Buffer.from(path).toString()
+  throw new TuttiError('data_loss', `The content of ${shown} is not that of its hash.`, { hash })
 }
 
-async function collect(
-  content: AsyncIterable<Uint8Array>,
-  change: CapturedChange & { action: 'created' | 'modified' },
-): Promise<Buffer> {
+async function collect(content: AsyncIterable<Uint8Array>, state: FileState): Promise<Buffer> {
   const chunks: Uint8Array[] = []
-  for await (const chunk of checked(content, change)) chunks.push(chunk)
+  for await (const chunk of checked(content, state)) chunks.push(chunk)
   return Buffer.concat(chunks)
 }
 
-function makeParents(root: string, path: Uint8Array): void {
-  const components = pathKey(path).split('/').slice(0, -1)
+function makeFolders(root: string, components: readonly string[]): void {
   let key = ''
   for (const component of components) {
     key = key === '' ? component : `${key}/${component}`
@@ -91,7 +92,7 @@ function makeParents(root: string, path: Uint8Array): void {
   }
 }
 
-/** A folder without files is not kept, as in git, so empty parents go too. */
+/** A folder that is left with nothing goes too: one that was left empty by the agent has a change of its own, which makes it again. */
 function removePath(root: string, path: Uint8Array): void {
   const components = pathKey(path).split('/')
   for (let depth = 1; depth < components.length; depth += 1) {
@@ -103,7 +104,8 @@ function removePath(root: string, path: Uint8Array): void {
   }
   const stats = lstatSync(below(root, path), { throwIfNoEntry: false })
   if (stats && !stats.isDirectory()) unlinkSync(below(root, path))
-  for (let depth = components.length - 1; depth > 0; depth -= 1) {
+  const folders = stats?.isDirectory() ? components.length : components.length - 1
+  for (let depth = folders; depth > 0; depth -= 1) {
     try {
       rmdirSync(below(root, pathBytes(components.slice(0, depth).join('/'))))
     } catch {

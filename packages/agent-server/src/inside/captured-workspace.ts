@@ -13,7 +13,13 @@ import {
 } from '@tutti/workspace'
 import type { IgnoredPaths } from './ignored-paths.ts'
 import { readContent, type ReadContent } from './read-content.ts'
-import { summarize, type KnownFile, type KnownFiles, type WorkspaceSummary } from './workspace-state.ts'
+import {
+  knownFolder,
+  summarize,
+  type KnownFile,
+  type KnownPaths,
+  type WorkspaceSummary,
+} from './workspace-state.ts'
 
 /** Takes what a capture finds, in path order. */
 export interface CaptureOutput {
@@ -41,7 +47,7 @@ export function createCapturedWorkspace({
   ignored,
   maxFileBytes,
 }: CapturedWorkspaceParts): CapturedWorkspace {
-  let known: KnownFiles = new Map()
+  let known: KnownPaths = new Map()
   let gitlinks: ReadonlySet<string> = new Set()
   let ignoredPaths = new Set<string>()
   let seenFolders = new Set<string>()
@@ -72,7 +78,8 @@ export function createCapturedWorkspace({
     }
     const tracked = new Set([...known.keys(), ...(await ignored.forced(signal))])
     const holders = ancestors(tracked)
-    const prune = (key: string) => isGitlink(key) || (ignoredPaths.has(key) && !holders.has(key))
+    const prune = (key: string) =>
+      isGitlink(key) || (ignoredPaths.has(key) && !holders.has(key) && !tracked.has(key))
     let tree = all ?? (await scan(prune, signal))
     if (rulesNow(tree) !== rules) {
       if (ignoredPaths.size > 0) {
@@ -101,7 +108,9 @@ export function createCapturedWorkspace({
       if (newlyIgnored.has(key)) ignoredPaths.add(key)
       else files.set(key, tree.files.get(key)!)
     }
-    return { ...tree, files, special: tree.special.filter((key) => !inIgnored(key)) }
+    const isKept = (key: string) => tracked.has(key) || !(ignoredPaths.has(key) || inIgnored(key))
+    const empty = new Set([...tree.empty].filter(isKept))
+    return { ...tree, files, empty, special: tree.special.filter((key) => !inIgnored(key)) }
   }
 
   return {
@@ -112,13 +121,14 @@ export function createCapturedWorkspace({
       reported = new Set()
       const tree = await scan(isGitlink, signal)
       rules = rulesNow(tree)
-      const next = new Map<string, KnownFile>()
+      const next = new Map<string, KnownFile | typeof knownFolder>()
       for (const [key, file] of tree.files) {
         signal.throwIfAborted()
         const content = await readContent(absolute(key), file)
         next.set(key, content.known)
         await content.dispose()
       }
+      for (const key of tree.empty) next.set(key, knownFolder)
       known = next
       return summarize(known, 0)
     },
@@ -134,7 +144,7 @@ export function createCapturedWorkspace({
       const isUnknown = belowAny(new Set(tree.unreadable))
       const unreadable = new Set(tree.unreadable)
 
-      const keys = new Set(tree.files.keys())
+      const keys = new Set([...tree.files.keys(), ...tree.empty])
       // A path that could not be looked at is not gone, and only a walk that came to its end gets here.
       for (const key of known.keys()) if (!unreadable.has(key) && !isUnknown(key)) keys.add(key)
       let changes = 0
@@ -142,14 +152,27 @@ export function createCapturedWorkspace({
         signal.throwIfAborted()
         const before = known.get(key)
         const file = tree.files.get(key)
-        const base = before ? { base: before.hash } : {}
+        const base = before && before.fileType !== 'dir' ? { base: before.hash } : {}
+        if (tree.empty.has(key)) {
+          if (before?.fileType === 'dir') continue
+          if (pathProblem(pathBytes(key)) !== undefined) {
+            skips.set(key, 'unsafe_name')
+            continue
+          }
+          next.set(key, knownFolder)
+          changes += 1
+          const state = { path: pathBytes(key), ...knownFolder }
+          await output.change({ action: before ? 'modified' : 'created', state, ...base }, undefined)
+          continue
+        }
         if (!file) {
           next.delete(key)
           changes += 1
           await output.change({ action: 'deleted', path: pathBytes(key), ...base }, undefined)
           continue
         }
-        if (before && isUnchanged(before, file)) continue
+        const earlier = before?.fileType === 'dir' ? undefined : before
+        if (earlier && isUnchanged(earlier, file)) continue
         if (pathProblem(pathBytes(key)) !== undefined) {
           skips.set(key, 'unsafe_name')
           continue
@@ -166,12 +189,12 @@ export function createCapturedWorkspace({
         if (!content) continue
         try {
           next.set(key, content.known)
-          if (before && before.hash === content.known.hash && before.mode === content.known.mode) continue
+          if (earlier && earlier.hash === content.known.hash && earlier.mode === content.known.mode) continue
           const { fileType, mode, size, hash } = content.known
           changes += 1
           await output.change(
             {
-              action: before ? 'modified' : 'created',
+              action: earlier ? 'modified' : 'created',
               state: { path: pathBytes(key), fileType, mode, size, hash },
               ...base,
             },

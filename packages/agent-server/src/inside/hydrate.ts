@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { TuttiError } from '@tutti/core'
-import { pathBytes, pathKey } from '@tutti/workspace'
+import { changedFile, changePath, pathBytes, pathKey, type CapturedChange } from '@tutti/workspace'
 import { contentOf, packOf } from '../content-of.ts'
 import type { CallStream } from '../link/call.ts'
 import { fromWireChange, type WireChange } from '../wire-change.ts'
@@ -72,14 +72,19 @@ export async function hydrateWorkspace(
   await git(['read-tree', '--reset', '-u', params.commit])
   rmSync(join(info, 'attributes'))
 
+  // Last: what goes takes its empty parents along.
+  const emptyFolders = new Map<string, CapturedChange>()
   for (let next = await messages.next(); !next.done; next = await messages.next()) {
     const change = fromWireChange(next.value.head as WireChange)
-    await applyChange(
-      workdir,
-      change,
-      contentOf(messages, change.action === 'deleted' ? 0 : change.state.size),
-    )
+    const key = pathKey(changePath(change))
+    emptyFolders.delete(key)
+    if (change.action !== 'deleted' && change.state.fileType === 'dir') {
+      emptyFolders.set(key, change)
+      continue
+    }
+    await applyChange(workdir, change, contentOf(messages, changedFile(change)?.size ?? 0))
   }
+  for (const change of emptyFolders.values()) await applyChange(workdir, change, contentOf(messages, 0))
   const gitlinks = gitlinksOf(await git(['ls-files', '-s', '-z']))
   // Merged, so that git need not look again at what is the same.
   if (params.head !== params.commit) await git(['read-tree', '-m', params.head])

@@ -1,5 +1,5 @@
 import type { BlobId } from '@tutti/core'
-import { manifestDigest, pathBytes, type FileState, type StatTuple } from '@tutti/workspace'
+import { manifestDigest, pathBytes, type FileState, type PathState, type StatTuple } from '@tutti/workspace'
 
 /** What is known of one captured file. */
 export interface KnownFile {
@@ -12,8 +12,10 @@ export interface KnownFile {
   readonly readAtNs: bigint
 }
 
-/** By path key. What the last capture that reached the host reported. */
-export type KnownFiles = ReadonlyMap<string, KnownFile>
+export const knownFolder = { fileType: 'dir', mode: '040000' } as const
+
+/** By path key. What the last capture that reached the host reported: files, links and empty folders. */
+export type KnownPaths = ReadonlyMap<string, KnownFile | typeof knownFolder>
 
 export interface WorkspaceSummary {
   readonly manifestDigest: string
@@ -21,15 +23,21 @@ export interface WorkspaceSummary {
   readonly changes: number
 }
 
-export const summarize = (files: KnownFiles, changes: number): WorkspaceSummary => ({
-  manifestDigest: manifestDigest(states(files)),
-  entries: files.size,
+export const summarize = (known: KnownPaths, changes: number): WorkspaceSummary => ({
+  manifestDigest: manifestDigest(states(known)),
+  entries: known.size,
   changes,
 })
 
-function* states(files: KnownFiles): Generator<FileState> {
-  for (const [key, { fileType, mode, size, hash }] of files) {
-    yield { path: pathBytes(key), fileType, mode, size, hash }
+function* states(known: KnownPaths): Generator<PathState> {
+  for (const [key, entry] of known) {
+    const path = pathBytes(key)
+    if (entry.fileType === 'dir') {
+      yield { path, ...entry }
+      continue
+    }
+    const { fileType, mode, size, hash } = entry
+    yield { path, fileType, mode, size, hash }
   }
 }
 

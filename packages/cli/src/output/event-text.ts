@@ -67,7 +67,7 @@ export function eventText(event: RunEvent): EventText | undefined {
     case 'step_completed':
       return say('step', `${event.stepId} completed after ${event.durationMs} ms`)
     case 'file_change':
-      return say('file', words(event.action, event.path))
+      return say('file', words(event.action, event.fileType === 'dir' ? `${event.path}/` : event.path))
     case 'file_skipped':
       return say('file', words('skipped', event.path, event.reason))
     case 'checkpoint':
