@@ -75,7 +75,7 @@ export async function listAfterLoss(stack: TuttiStack, agent: AgentDriver): Prom
 
 const commands = (...lines: readonly string[]) => script('run: <<EOF', 'set -e', ...lines, 'EOF')
 
-const outputOf = (events: readonly Logged[]): string =>
+export const outputOf = (events: readonly Logged[]): string =>
   events
     .map((event) => (event.type === 'shell_output_delta' && 'data' in event.event ? event.event.data : ''))
     .join('')

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
-import { chmodSync } from 'node:fs'
+import { chmodSync, readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TuttiClient } from '@tutti/client'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import { connect } from './connect.ts'
-import type { AgentDriver } from './agent-driver.ts'
-import { listAfterLoss, loseSandbox, type Listing } from './recovery-driver.ts'
+import { startAgent, type AgentDriver } from './agent-driver.ts'
+import { listAfterLoss, loseSandbox, outputOf, type Listing } from './recovery-driver.ts'
+import { killSandbox } from './sandboxes.ts'
+import { script } from './script.ts'
 
 const temporalPath = inject('temporalServer')
 
@@ -168,5 +170,45 @@ describe.skipIf(!temporalPath)('what a lost sandbox leaves', { timeout: 120_000 
     expectBack(lost, { 'x/k2': file('k2\n'), y: file('y\n') })
     const boots = lost.since.filter((event) => event.type === 'sandbox' && event.state === 'creating')
     expect(boots).toHaveLength(1)
+  })
+
+  test('REC-14 content of one file is missing from the store', async () => {
+    const names = Array.from({ length: 10 }, (_, index) => `f${index}`)
+    const agent = await startAgent(client, {
+      prompt: script(
+        'run: <<EOF',
+        ...names.map((name) => `echo "${name} of REC-14" > ${name}`),
+        'EOF',
+        'run: echo here; sleep 931',
+      ),
+      repository: repositoryOf({ 'README.md': 'hello' }).path,
+      agent: 'embedded:scripted',
+    })
+    await agent.waitFor(
+      (event) => event.type === 'shell_output_delta' && JSON.stringify(event).includes('here'),
+    )
+    const hash = `sha256_${createHash('sha256').update('f6 of REC-14\n').digest('hex')}`
+    const files = readdirSync(join(stack.dataDir, 'blobs'), { recursive: true, encoding: 'utf8' })
+    const blob = join(
+      stack.dataDir,
+      'blobs',
+      files.find((name) => name.endsWith(hash.slice('sha256_'.length)))!,
+    )
+    const kept = join(stack.dataDir, 'kept-blob')
+    renameSync(blob, kept)
+    killSandbox(stack, 'sleep 931')
+
+    const rest = await agent.rest()
+    expect([await agent.state(), rest.state?.reason]).toEqual(['ERROR', 'data_loss'])
+    const events = await agent.events()
+    const end = events.find((event) => event.type === 'turn_ended')
+    expect(end).toMatchObject({ detail: expect.stringContaining(`f6 (${hash})`) as string })
+    const since = events.slice(events.findIndex((event) => event.type === 'turn_interrupted'))
+    expect(since.filter(({ type }) => ['tool_call_started', 'file_change'].includes(type))).toEqual([])
+
+    renameSync(kept, blob)
+    await agent.followUp(script(`run: cat ${names.join(' ')}`))
+    expect((await agent.rest()).state?.reason).toBe('completed')
+    expect(outputOf(await agent.events())).toContain(names.map((name) => `${name} of REC-14\n`).join(''))
   })
 })

@@ -3,6 +3,7 @@ import { TuttiError, type BlobId, type ErrorCode, type SandboxPolicy } from '@tu
 import type { Mirror } from '@tutti/git'
 import type { Sandbox, SandboxRef, SandboxSpec } from '@tutti/sandbox'
 import type { ActivityDeps } from './deps.ts'
+import { lostContent } from './lost-content.ts'
 import { createOutputTail, runToEnd } from './run-to-end.ts'
 
 export interface BootRequest {
@@ -123,7 +124,11 @@ async function hydrate(
   const { mirror, commit, base, head, branch, changes } = request
   await deps.crashPoint('hydrate.workspace', async () => {
     const pack = await mirror.packBeyondSource({ commit, base }, signal)
-    await server.hydrate({ commit, head, branch, changes, contentOf, ...(pack && { pack }) }, signal)
+    try {
+      await server.hydrate({ commit, head, branch, changes, contentOf, ...(pack && { pack }) }, signal)
+    } catch (thrown) {
+      throw (await lostContent(thrown, changes, deps.blobs, signal)) ?? thrown
+    }
   })
 }
 
