@@ -172,6 +172,29 @@ describe.skipIf(!temporalPath)('what a lost sandbox leaves', { timeout: 120_000 
     expect(boots).toHaveLength(1)
   })
 
+  test('what a checkpoint holds and was changed again is there as it was when the sandbox was lost', async () => {
+    const agent = await startAgent(client, {
+      prompt: script('run: echo 1 > x; echo 1 > fresh; echo 1 > gone'),
+      repository: repositoryOf({ x: 'x', y: 'y' }).path,
+      agent: 'embedded:scripted',
+    })
+    await agent.rest()
+    await agent.followUp(script('run: echo 2 > x; echo 2 > fresh; rm gone; mkdir gone', 'run: sleep 932'))
+    await agent.waitFor(
+      (event) => event.type === 'tool_call_started' && JSON.stringify(event).includes('932'),
+    )
+    await expect.poll(() => stack.sandboxProcesses().join()).toContain('sleep 932')
+    killSandbox(stack, 'sleep 932')
+    await agent.waitFor(
+      (event) => event.type === 'sandbox' && event.state === 'ready' && event.incarnation === 2,
+    )
+    await client.agents.stopAgent({ bcId: agent.bcId })
+    await agent.rest()
+    await agent.followUp(script('run: cat x y fresh; ls -d gone/; git status --short'))
+    expect((await agent.rest()).state?.reason).toBe('completed')
+    expect(outputOf(await agent.events())).toContain('2\ny2\ngone/\n M x\n?? fresh\n')
+  })
+
   test('REC-14 content of one file is missing from the store', async () => {
     const names = Array.from({ length: 10 }, (_, index) => `f${index}`)
     const agent = await startAgent(client, {

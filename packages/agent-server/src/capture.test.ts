@@ -51,9 +51,11 @@ function nastyTree(folder: string): void {
   chmodSync(at('deep/er/tool.sh'), 0o755)
   symlinkSync('nowhere/\xff', at('dangling'))
   symlinkSync('deep', at('to-folder'))
-  mkdirSync(at('submodule'))
-  const gitlink = `160000,${'1'.repeat(40)},submodule`
-  execFileSync('git', ['update-index', '--add', '--cacheinfo', gitlink], { cwd: folder })
+  for (const path of ['submodule', 'mods/sub']) {
+    mkdirSync(at(path), { recursive: true })
+    const gitlink = `160000,${'1'.repeat(40)},${path}`
+    execFileSync('git', ['update-index', '--add', '--cacheinfo', gitlink], { cwd: folder })
+  }
 }
 
 /** Room for one file that is larger than what is captured. */
@@ -140,6 +142,58 @@ describe('capture', () => {
     await destroy()
   })
 
+  test('a branch that stands before the commit: the files are those of the changes, and git shows what differs', async () => {
+    const mirror = join(bench.folder, 'mirror.git')
+    const git = (args: string[], input = '') =>
+      execFileSync(
+        'git',
+        ['--git-dir', mirror, '-c', 'user.name=T', '-c', 'user.email=t@localhost', ...args],
+        {
+          input,
+          encoding: 'utf8',
+        },
+      ).trim()
+    const blob = git(['hash-object', '-w', '--stdin'], 'checkpoint\n')
+    const kept = git(['ls-tree', bench.commit])
+      .split('\n')
+      .filter((line) => !line.endsWith('\tempty'))
+    const lines = [...kept, `100644 blob ${blob}\tempty`, `100644 blob ${blob}\tfresh`]
+    const tree = git(['mktree', '--missing'], `${lines.join('\n')}\n`)
+    const commit = git(['commit-tree', tree, '-p', bench.commit, '-m', 'checkpoint'])
+    const text = Buffer.from('later\n')
+    const changed = (name: string): CapturedChange => ({
+      action: 'modified',
+      state: {
+        path: Buffer.from(name),
+        fileType: 'file',
+        mode: '100644',
+        size: text.length,
+        hash: blobId(text),
+      },
+    })
+    const { server, sandbox } = await bench.start({ policy: { limits } })
+    const changes = [
+      changed('empty'),
+      changed('fresh'),
+      { action: 'deleted', path: Buffer.from('binary') } as const,
+    ]
+    await server.hydrate(
+      {
+        commit,
+        head: bench.commit,
+        branch: 'work',
+        changes,
+        async *contentOf() {
+          yield text
+        },
+      },
+      never,
+    )
+    const { stdout } = await shell(server, 'cat empty fresh; git rev-parse work; git status --short')
+    expect(stdout).toBe(`later\nlater\n${bench.commit}\n D binary\n M empty\n?? fresh\n`)
+    await bench.provider.destroy(sandbox.ref, never)
+  })
+
   test('reports new, edited, deleted, mode, link and type changes, and hidden edits', async () => {
     const { server, destroy } = await hydrated()
     await shell(
@@ -200,6 +254,11 @@ describe('capture', () => {
       '- two/three',
       '+ two/three/x 100644',
     ])
+    // What is not captured fills no folder; and where a submodule belongs, its end is not the folder's.
+    await shell(server, 'mkdir logs; rmdir mods/sub')
+    expect(named(await capture(server))).toEqual(['+ logs 040000'])
+    await shell(server, 'echo x > logs/a.log; mkfifo logs/pipe; mkdir mods/sub; echo x > mods/sub/x')
+    expect((await capture(server)).changes).toEqual([])
     await shell(server, 'rmdir one; mkdir one; rm deep/er; mkdir deep/er')
     const again = await capture(server)
     expect(named(again)).toEqual(['~ deep/er 040000'])
@@ -213,13 +272,17 @@ describe('capture', () => {
       server,
       `echo 1 > a.log; echo 1 > keep.log; echo 1 > ignored/new; echo 2 > ignored/tracked; mkdir -p sub/ignored; echo 1 > sub/ignored/x`,
     )
-    expect(named(await capture(server))).toEqual(['~ ignored/tracked 100644', '+ keep.log 100644'])
+    expect(named(await capture(server))).toEqual([
+      '~ ignored/tracked 100644',
+      '+ keep.log 100644',
+      '+ sub 040000',
+    ])
     await shell(server, `git add -f ignored/new`)
     expect(named(await capture(server))).toEqual(['+ ignored/new 100644'])
     await shell(server, `printf 'sub/\\n' > .gitignore`)
     expect(named(await capture(server))).toEqual(['~ .gitignore 100644', '+ a.log 100644'])
     await shell(server, `rm .gitignore`)
-    expect(named(await capture(server))).toEqual(['- .gitignore', '+ sub/ignored/x 100644'])
+    expect(named(await capture(server))).toEqual(['- .gitignore', '- sub', '+ sub/ignored/x 100644'])
     // What was captured once stays captured.
     await shell(
       server,

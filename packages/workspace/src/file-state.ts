@@ -11,7 +11,7 @@ export interface FileState {
   readonly hash: BlobId
 }
 
-/** A folder with nothing in it. One that holds something has no entry: it is there with what it holds. */
+/** A folder with nothing in it that is captured. One that holds something has no entry: it is there with what it holds. */
 export interface EmptyFolderState {
   readonly path: Uint8Array
   readonly fileType: 'dir'

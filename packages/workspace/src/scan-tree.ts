@@ -13,8 +13,6 @@ export interface ScannedFile {
 export interface ScannedTree {
   readonly files: ReadonlyMap<string, ScannedFile>
   readonly folders: readonly string[]
-  /** Those of the folders that hold nothing at all. */
-  readonly empty: ReadonlySet<string>
   /** Fifos, sockets, devices. */
   readonly special: readonly string[]
   /** Names that are never captured, with what is below them not looked at; `.git` itself is left out in silence. */
@@ -41,7 +39,6 @@ const sliceMs = 10
 export async function scanTree(root: string, options: ScanOptions = {}): Promise<ScannedTree> {
   const files = new Map<string, ScannedFile>()
   const folders: string[] = []
-  const empty = new Set<string>()
   const special: string[] = []
   const unsafe: string[] = []
   const unreadable: string[] = []
@@ -59,7 +56,6 @@ export async function scanTree(root: string, options: ScanOptions = {}): Promise
       if (!isGone(error)) unreadable.push(folder)
       continue
     }
-    if (names.length === 0 && folder !== '') empty.add(folder)
     for (const name of names) {
       const nameKey = name.toString('latin1')
       const key = folder === '' ? nameKey : `${folder}/${nameKey}`
@@ -83,7 +79,7 @@ export async function scanTree(root: string, options: ScanOptions = {}): Promise
       sliceStart = performance.now()
     }
   }
-  return { files, folders, empty, special, unsafe, unreadable }
+  return { files, folders, special, unsafe, unreadable }
 }
 
 function statOf(path: Buffer): BigIntStats | 'gone' | 'unreadable' {

@@ -68,8 +68,8 @@ export async function commandAgent(
 const projectedWithinMs = 2000
 
 /**
- * Whoever asks next finds the state that was answered; `watchRow` waits for a position instead. A message does not wait for this: its answer says all that there is to
- * know, and it must be quick.
+ * Whoever asks next finds the state that was answered. A message does not wait for this: its answer says all that there is to
+ * know, and it must be quick. (`watchRow` waits for a position, which is not known here.)
  */
 async function untilProjected(
   { catalog, eventLog }: Pick<HandlerDeps, 'catalog' | 'eventLog'>,

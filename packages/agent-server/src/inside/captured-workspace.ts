@@ -11,6 +11,7 @@ import {
   type ScannedFile,
   type ScannedTree,
 } from '@tutti/workspace'
+import { ancestors, emptyFolders } from './empty-folders.ts'
 import type { IgnoredPaths } from './ignored-paths.ts'
 import { readContent, type ReadContent } from './read-content.ts'
 import {
@@ -34,6 +35,8 @@ export interface CapturedWorkspace {
   adopt(gitlinks: readonly string[], signal: AbortSignal): Promise<WorkspaceSummary>
   capture(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
 }
+
+type LookedAt = ScannedTree & { readonly empty: ReadonlySet<string> }
 
 export interface CapturedWorkspaceParts {
   readonly root: string
@@ -69,12 +72,18 @@ export function createCapturedWorkspace({
     }
   }
 
+  const emptyIn = ({ folders, unreadable }: ScannedTree, files: ScannedTree['files']) => {
+    const shut = new Set(unreadable)
+    const empty = emptyFolders(folders, files.keys(), gitlinks)
+    return new Set([...empty].filter((key) => !shut.has(key)))
+  }
+
   /** Walks, and leaves out what is ignored. A changed rule file makes every earlier answer void. */
-  async function look(signal: AbortSignal): Promise<ScannedTree> {
+  async function look(signal: AbortSignal): Promise<LookedAt> {
     const all = ignoredPaths.size === 0 ? await scan(isGitlink, signal) : undefined
     if (all && rulesNow(all) === noRules) {
       rules = noRules
-      return all
+      return { ...all, empty: emptyIn(all, all.files) }
     }
     const tracked = new Set([...known.keys(), ...(await ignored.forced(signal))])
     const holders = ancestors(tracked)
@@ -109,7 +118,7 @@ export function createCapturedWorkspace({
       else files.set(key, tree.files.get(key)!)
     }
     const isKept = (key: string) => tracked.has(key) || !(ignoredPaths.has(key) || inIgnored(key))
-    const empty = new Set([...tree.empty].filter(isKept))
+    const empty = emptyIn({ ...tree, folders: tree.folders.filter(isKept) }, files)
     return { ...tree, files, empty, special: tree.special.filter((key) => !inIgnored(key)) }
   }
 
@@ -128,7 +137,7 @@ export function createCapturedWorkspace({
         next.set(key, content.known)
         await content.dispose()
       }
-      for (const key of tree.empty) next.set(key, knownFolder)
+      for (const key of emptyIn(tree, tree.files)) next.set(key, knownFolder)
       known = next
       return summarize(known, 0)
     },
@@ -224,16 +233,6 @@ export function createCapturedWorkspace({
 
 const isUnchanged = (before: KnownFile, file: ScannedFile): boolean =>
   before.fileType === file.type && sameStat(before.stat, file.stat) && !isRacy(before.stat, before.readAtNs)
-
-/** Every folder on the way to one of these. */
-function ancestors(keys: Iterable<string>): Set<string> {
-  const found = new Set<string>()
-  for (const key of keys) {
-    for (let folder = dirname(key); folder !== '.' && !found.has(folder); folder = dirname(folder))
-      found.add(folder)
-  }
-  return found
-}
 
 /** Whether a path lies below one of these. */
 function belowAny(folders: ReadonlySet<string>): (key: string) => boolean {

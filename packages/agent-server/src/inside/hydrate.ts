@@ -86,8 +86,8 @@ export async function hydrateWorkspace(
   }
   for (const change of emptyFolders.values()) await applyChange(workdir, change, contentOf(messages, 0))
   const gitlinks = gitlinksOf(await git(['ls-files', '-s', '-z']))
-  // Merged, so that git need not look again at what is the same.
-  if (params.head !== params.commit) await git(['read-tree', '-m', params.head])
+  // Merged, so that git need not look again at what is the same; in the index alone, whatever the files have become since the commit.
+  if (params.head !== params.commit) await git(['read-tree', '-i', '-m', params.head])
   return gitlinks
 }
 

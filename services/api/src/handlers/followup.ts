@@ -112,7 +112,7 @@ export function createFollowup(deps: HandlerDeps) {
     const heartbeatMs = deps.config['stream.heartbeat']
     let logged = isLogged
     let restsSince = 0
-    for await (const { records, atHead } of followLog(deps.reads, bcId, from, heartbeatMs, signal)) {
+    for await (const { records, atHead, closed } of followLog(deps.reads, bcId, from, heartbeatMs, signal)) {
       for (const record of records) {
         const { sequence } = record
         const { event } = deps.recordViews.of(bcId, record)
@@ -120,7 +120,7 @@ export function createFollowup(deps: HandlerDeps) {
         if (event.type === 'status') restsSince = isAtRest(event) ? sequence : 0
         if (event.type === 'turn_ended' && event.turnId === turnId) return { reason: event.reason, sequence }
       }
-      if (atHead && logged && restsSince > 0) return { reason: '', sequence: restsSince }
+      if (closed || (atHead && logged && restsSince > 0)) return { reason: '', sequence: restsSince }
     }
     return { reason: '', sequence: 0 }
   }

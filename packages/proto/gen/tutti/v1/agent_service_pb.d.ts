@@ -86,7 +86,7 @@ export declare type Agent = Message<"tutti.v1.Agent"> & {
   completedTurns: number;
 
   /**
-   * The position after the newest event of its log.
+   * The position of its log that the state belongs to; other fields may know more.
    *
    * @generated from field: string head_offset_key = 13;
    */
