@@ -114,6 +114,7 @@ export function createFollowup(deps: HandlerDeps) {
     let restsSince = 0
     for await (const { records, atHead, closed } of followLog(deps.reads, bcId, from, heartbeatMs, signal)) {
       for (const record of records) {
+        if (!turnRecords.has(record.type)) continue
         const { sequence } = record
         const { event } = deps.recordViews.of(bcId, record)
         if (event.type === 'user_message') logged ||= event.turnId === turnId
@@ -125,6 +126,9 @@ export function createFollowup(deps: HandlerDeps) {
     return { reason: '', sequence: 0 }
   }
 }
+
+/** What tells how a turn ended; the rest of the log, which may be long, is not decoded for it. */
+const turnRecords: ReadonlySet<string> = new Set(['user_message', 'status', 'turn_ended'])
 
 function promptOf(request: AddAsyncFollowupBackgroundComposerRequest): string {
   const {
