@@ -46,6 +46,16 @@ const file = (
 })
 const nameOf = ({ path }: TreeChange) => Buffer.from(path).toString('latin1')
 
+const checkpointAt = (commit: string): RunEvent => ({
+  type: 'checkpoint',
+  incarnation: 1,
+  turnId: 't',
+  commit,
+  tree: 't1',
+  filesChanged: 1,
+  manifestDigest: '',
+})
+
 /** What a checkpoint of the tracker's changes would write: mode, size and text by path; `deleted` for what goes. */
 async function checkpointOf(tracker: WorkspaceTracker) {
   const entries = tracker.treeChanges().map(async (change) => {
@@ -61,15 +71,7 @@ test('what a tracker says is what a recovery folds: newest state of each path si
   const tracker = createWorkspaceTracker({ blobs, incarnation: 1, write, signal: never, initial: [] })
   const odd = Buffer.from([0x66, 0xff, 0x6f])
   await tracker.sink.change(file('before', '0'), bytes('0'))
-  await write({
-    type: 'checkpoint',
-    incarnation: 1,
-    turnId: 't',
-    commit: 'c1',
-    tree: 't1',
-    filesChanged: 1,
-    manifestDigest: '',
-  })
+  await write(checkpointAt('c1'))
   tracker.checkpointed()
   await tracker.sink.change(file('a', '1'), bytes('1'))
   await tracker.sink.change(file('a', '22', 'modified'), bytes('22'))
@@ -135,15 +137,7 @@ test('an empty folder is in no commit, and stays among the changes after one unt
   const checkpoint = async (commit: string) => {
     const made = await checkpointOf(tracker)
     tracker.checkpointed()
-    await write({
-      type: 'checkpoint',
-      incarnation: 1,
-      turnId: 't',
-      commit,
-      tree: 't',
-      filesChanged: 0,
-      manifestDigest: '',
-    })
+    await write(checkpointAt(commit))
     return made
   }
   for (const path of ['kept', 'filled', 'gone']) await tracker.sink.change(folder(path), undefined)

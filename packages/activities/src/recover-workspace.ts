@@ -1,4 +1,4 @@
-import { foldChanges, type CapturedChange } from '@tutti/workspace'
+import { foldChanges, isEmptyFolder, type CapturedChange } from '@tutti/workspace'
 import type { AgentId, BlobId } from '@tutti/core'
 import type { EventLog } from '@tutti/store'
 import { readEvents } from './read-events.ts'
@@ -45,8 +45,7 @@ export async function recoverWorkspace(
   for await (const { event } of readEvents(eventLog, bcId, types, signal)) {
     if (event.type === 'checkpoint') {
       commit = event.commit
-      for (const [key, change] of changes)
-        if (change.action === 'deleted' || change.state.fileType !== 'dir') changes.delete(key)
+      for (const [key, change] of changes) if (!isEmptyFolder(change)) changes.delete(key)
     } else if (event.type === 'file_change') {
       changes.set(event.pathB64 ?? event.path, changeOfEvent(event))
     } else if (event.type === 'session_saved') {

@@ -95,11 +95,15 @@ describe('capture', () => {
   afterAll(async () => {
     await bench.dispose()
   })
-  const hydrated = async (changes: readonly CapturedChange[] = [], contents = new Map<string, Buffer>()) => {
+  const hydrated = async (
+    changes: readonly CapturedChange[] = [],
+    contents = new Map<string, Buffer>(),
+    from: { commit: string; head?: string } = { commit: bench.commit },
+  ) => {
     const { server, sandbox } = await bench.start({ policy: { limits } })
     const summary = await server.hydrate(
       {
-        commit: bench.commit,
+        ...from,
         branch: 'agent/work',
         changes,
         async *contentOf(hash) {
@@ -171,27 +175,14 @@ describe('capture', () => {
         hash: blobId(text),
       },
     })
-    const { server, sandbox } = await bench.start({ policy: { limits } })
-    const changes = [
-      changed('empty'),
-      changed('fresh'),
-      { action: 'deleted', path: Buffer.from('binary') } as const,
-    ]
-    await server.hydrate(
-      {
-        commit,
-        head: bench.commit,
-        branch: 'work',
-        changes,
-        async *contentOf() {
-          yield text
-        },
-      },
-      never,
+    const { server, destroy } = await hydrated(
+      [changed('empty'), changed('fresh'), { action: 'deleted', path: Buffer.from('binary') }],
+      new Map([[blobId(text), text]]),
+      { commit, head: bench.commit },
     )
-    const { stdout } = await shell(server, 'cat empty fresh; git rev-parse work; git status --short')
+    const { stdout } = await shell(server, 'cat empty fresh; git rev-parse agent/work; git status --short')
     expect(stdout).toBe(`later\nlater\n${bench.commit}\n D binary\n M empty\n?? fresh\n`)
-    await bench.provider.destroy(sandbox.ref, never)
+    await destroy()
   })
 
   test('reports new, edited, deleted, mode, link and type changes, and hidden edits', async () => {

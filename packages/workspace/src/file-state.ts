@@ -31,3 +31,7 @@ export const changePath = (change: CapturedChange): Uint8Array =>
 /** What of a change has content; undefined for what is gone and for a folder. */
 export const changedFile = (change: CapturedChange): FileState | undefined =>
   change.action === 'deleted' || change.state.fileType === 'dir' ? undefined : change.state
+
+/** Whether a change says that a folder with nothing in it is there. */
+export const isEmptyFolder = (change: CapturedChange): boolean =>
+  change.action !== 'deleted' && change.state.fileType === 'dir'

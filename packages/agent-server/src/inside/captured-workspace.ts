@@ -73,9 +73,9 @@ export function createCapturedWorkspace({
   }
 
   const emptyIn = ({ folders, unreadable }: ScannedTree, files: ScannedTree['files']) => {
-    const shut = new Set(unreadable)
     const empty = emptyFolders(folders, files.keys(), gitlinks)
-    return new Set([...empty].filter((key) => !shut.has(key)))
+    for (const key of unreadable) empty.delete(key)
+    return empty
   }
 
   /** Walks, and leaves out what is ignored. A changed rule file makes every earlier answer void. */
@@ -161,7 +161,8 @@ export function createCapturedWorkspace({
         signal.throwIfAborted()
         const before = known.get(key)
         const file = tree.files.get(key)
-        const base = before && before.fileType !== 'dir' ? { base: before.hash } : {}
+        const earlier = before?.fileType === 'dir' ? undefined : before
+        const base = earlier ? { base: earlier.hash } : {}
         if (tree.empty.has(key)) {
           if (before?.fileType === 'dir') continue
           if (pathProblem(pathBytes(key)) !== undefined) {
@@ -180,7 +181,6 @@ export function createCapturedWorkspace({
           await output.change({ action: 'deleted', path: pathBytes(key), ...base }, undefined)
           continue
         }
-        const earlier = before?.fileType === 'dir' ? undefined : before
         if (earlier && isUnchanged(earlier, file)) continue
         if (pathProblem(pathBytes(key)) !== undefined) {
           skips.set(key, 'unsafe_name')

@@ -1,7 +1,14 @@
 import { appendFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { TuttiError } from '@tutti/core'
-import { changedFile, changePath, pathBytes, pathKey, type CapturedChange } from '@tutti/workspace'
+import {
+  changedFile,
+  changePath,
+  isEmptyFolder,
+  pathBytes,
+  pathKey,
+  type CapturedChange,
+} from '@tutti/workspace'
 import { contentOf, packOf } from '../content-of.ts'
 import type { CallStream } from '../link/call.ts'
 import { fromWireChange, type WireChange } from '../wire-change.ts'
@@ -78,7 +85,7 @@ export async function hydrateWorkspace(
     const change = fromWireChange(next.value.head as WireChange)
     const key = pathKey(changePath(change))
     emptyFolders.delete(key)
-    if (change.action !== 'deleted' && change.state.fileType === 'dir') {
+    if (isEmptyFolder(change)) {
       emptyFolders.set(key, change)
       continue
     }
