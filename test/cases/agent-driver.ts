@@ -101,3 +101,9 @@ export function driveAgent(client: TuttiClient, bcId: string): AgentDriver {
   }
   return driver
 }
+
+/** What the programs of these events have printed. */
+export const shellOutput = (events: readonly RunEvent[]): string =>
+  events
+    .map((event) => (event.type === 'shell_output_delta' && 'data' in event.event ? event.event.data : ''))
+    .join('')

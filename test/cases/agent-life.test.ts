@@ -3,7 +3,7 @@ import type { TuttiClient } from '@tutti/client'
 import { CloudAgentWorkflowStatus } from '@tutti/proto'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { startAgent, type AgentDriver } from './agent-driver.ts'
+import { shellOutput, startAgent, type AgentDriver } from './agent-driver.ts'
 import { connect } from './connect.ts'
 import { script } from './script.ts'
 
@@ -51,10 +51,7 @@ describe.skipIf(!temporalPath)('the life of one agent, over the API', { timeout:
     await agent.followUp(script('run: cat w.txt'))
     await agent.rest()
     const after = await agent.events()
-    const output = after.flatMap((event) =>
-      event.type === 'shell_output_delta' && 'data' in event.event ? [event.event.data] : [],
-    )
-    expect(output.join('')).toContain('w\n')
+    expect(shellOutput(after)).toContain('w\n')
     expect(after.filter((event) => event.type === 'sandbox' && event.state === 'ready')).toHaveLength(1)
   })
 
@@ -178,11 +175,7 @@ describe.skipIf(!temporalPath)('the life of one agent, over the API', { timeout:
     expect((await agent.events()).filter((event) => event.type === 'turn_started')).toHaveLength(1)
     await agent.followUp(script('run: cat kept.txt'))
     await agent.rest()
-    const events = await agent.events()
-    const output = events.flatMap((event) =>
-      event.type === 'shell_output_delta' && 'data' in event.event ? [event.event.data] : [],
-    )
-    expect(output.join('')).toContain('kept')
+    expect(shellOutput(await agent.events())).toContain('kept')
     expect(await agent.state()).toBe('IDLE')
   })
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { TuttiClient } from '@tutti/client'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { driveAgent, startAgent, type AgentDriver } from './agent-driver.ts'
+import { driveAgent, shellOutput, startAgent, type AgentDriver } from './agent-driver.ts'
 import { connect } from './connect.ts'
 
 const temporalPath = inject('temporalServer')
@@ -145,10 +145,7 @@ describe.skipIf(!temporalPath)('SEC-03 hostile git configuration', { timeout: 18
       agent: 'embedded:scripted',
     })
     await again.rest()
-    const output = (await again.events()).map((event) =>
-      event.type === 'shell_output_delta' && 'data' in event.event ? event.event.data : '',
-    )
-    expect(output.join('')).toMatch(/plain-|hook-|home|include/)
+    expect(shellOutput(await again.events())).toMatch(/plain-|hook-|home|include/)
     expectQuiet('the attack inside')
   })
 })

@@ -1,7 +1,7 @@
 import type { TuttiClient } from '@tutti/client'
 import type { TestRepository, TuttiStack } from '@tutti/testkit'
 import { expect } from 'vitest'
-import { startAgent, type AgentDriver, type Logged } from './agent-driver.ts'
+import { shellOutput, startAgent, type AgentDriver, type Logged } from './agent-driver.ts'
 import { killAll, sandboxesOf } from './sandboxes.ts'
 import { script } from './script.ts'
 
@@ -25,6 +25,8 @@ const join = (folder, name) => Buffer.concat([folder, Buffer.from("/"), name])
 })(Buffer.from("."), "")
 console.log("LISTING " + Buffer.from(JSON.stringify(found)).toString("base64"))`
 
+const list = `node -e '${listing}'`
+
 export interface LostSandbox {
   readonly agent: AgentDriver
   readonly before: Listing
@@ -47,40 +49,40 @@ export async function loseSandbox(
   afterwards = 'true',
 ): Promise<LostSandbox> {
   const agent = await startAgent(client, {
-    prompt: commands(work, `node -e '${listing}'`),
+    prompt: commands(work, list),
     repository: repository.path,
     agent: 'embedded:scripted',
   })
   expect((await agent.rest()).state?.reason).toBe('completed')
   const first = await agent.events()
-  killAll(sandboxesOf(stack).flat())
-  await agent.followUp(commands(`node -e '${listing}'`, 'echo OUTPUT', afterwards))
-  expect((await agent.rest()).state?.reason).toBe('completed')
-  const since = (await agent.events()).slice(first.length)
+  const since = await inNextSandbox(stack, agent, list, 'echo OUTPUT', afterwards)
   expect(since.find((event) => event.type === 'sandbox' && event.state === 'ready')).toMatchObject({
     incarnation: 2,
   })
-  const [, output = ''] = outputOf(since).split('OUTPUT\n')
+  const [, output = ''] = shellOutput(since).split('OUTPUT\n')
   return { agent, before: listingIn(first), after: listingIn(since), output, since }
 }
 
 /** Takes the sandbox of an agent at rest away, and lists what is in its next one. */
-export async function listAfterLoss(stack: TuttiStack, agent: AgentDriver): Promise<Listing> {
+export const listAfterLoss = async (stack: TuttiStack, agent: AgentDriver): Promise<Listing> =>
+  listingIn(await inNextSandbox(stack, agent, list))
+
+/** Takes the sandbox of an agent at rest away; what its next turn then did, with these commands. */
+async function inNextSandbox(
+  stack: TuttiStack,
+  agent: AgentDriver,
+  ...lines: readonly string[]
+): Promise<readonly Logged[]> {
   const before = (await agent.events()).length
   killAll(sandboxesOf(stack).flat())
-  await agent.followUp(commands(`node -e '${listing}'`))
+  await agent.followUp(commands(...lines))
   expect((await agent.rest()).state?.reason).toBe('completed')
-  return listingIn((await agent.events()).slice(before))
+  return (await agent.events()).slice(before)
 }
 
 const commands = (...lines: readonly string[]) => script('run: <<EOF', 'set -e', ...lines, 'EOF')
 
-export const outputOf = (events: readonly Logged[]): string =>
-  events
-    .map((event) => (event.type === 'shell_output_delta' && 'data' in event.event ? event.event.data : ''))
-    .join('')
-
 function listingIn(events: readonly Logged[]): Listing {
-  const [, text = ''] = /^LISTING (.*)$/m.exec(outputOf(events)) ?? []
+  const [, text = ''] = /^LISTING (.*)$/m.exec(shellOutput(events)) ?? []
   return JSON.parse(Buffer.from(text, 'base64').toString()) as Listing
 }

@@ -5,8 +5,8 @@ import type { TuttiClient } from '@tutti/client'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
 import { connect } from './connect.ts'
-import { startAgent, type AgentDriver } from './agent-driver.ts'
-import { listAfterLoss, loseSandbox, outputOf, type Listing } from './recovery-driver.ts'
+import { shellOutput, startAgent } from './agent-driver.ts'
+import { listAfterLoss, loseSandbox, type Listing } from './recovery-driver.ts'
 import { killSandbox } from './sandboxes.ts'
 import { script } from './script.ts'
 
@@ -41,7 +41,6 @@ describe.skipIf(!temporalPath)('what a lost sandbox leaves', { timeout: 120_000 
     }
     return repository
   }
-  const loseAgain = (agent: AgentDriver) => listAfterLoss(stack, agent)
   const lose = (repository: TestRepository, work: string, afterwards?: string) =>
     loseSandbox(stack, client, repository, work, afterwards)
   const expectBack = ({ before, after }: { before: Listing; after: Listing }, expected: Listing) => {
@@ -155,7 +154,7 @@ describe.skipIf(!temporalPath)('what a lost sandbox leaves', { timeout: 120_000 
       'rmdir one; echo b > two/three/b',
     )
     expectBack(lost, { 'full/': 'empty', 'one/': 'empty', 'two/three/': 'empty', 'x/': 'empty' })
-    const again = await loseAgain(lost.agent)
+    const again = await listAfterLoss(stack, lost.agent)
     expect(again).toEqual({ 'full/': 'empty', 'two/three/b': file('b\n'), 'x/': 'empty' })
   })
 
@@ -192,7 +191,7 @@ describe.skipIf(!temporalPath)('what a lost sandbox leaves', { timeout: 120_000 
     await agent.rest()
     await agent.followUp(script('run: cat x y fresh; ls -d gone/; git status --short'))
     expect((await agent.rest()).state?.reason).toBe('completed')
-    expect(outputOf(await agent.events())).toContain('2\ny2\ngone/\n M x\n?? fresh\n')
+    expect(shellOutput(await agent.events())).toContain('2\ny2\ngone/\n M x\n?? fresh\n')
   })
 
   test('REC-14 content of one file is missing from the store', async () => {
@@ -232,6 +231,6 @@ describe.skipIf(!temporalPath)('what a lost sandbox leaves', { timeout: 120_000 
     renameSync(kept, blob)
     await agent.followUp(script(`run: cat ${names.join(' ')}`))
     expect((await agent.rest()).state?.reason).toBe('completed')
-    expect(outputOf(await agent.events())).toContain(names.map((name) => `${name} of REC-14\n`).join(''))
+    expect(shellOutput(await agent.events())).toContain(names.map((name) => `${name} of REC-14\n`).join(''))
   })
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { Isolation } from '@tutti/proto'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { startAgent, type AgentDriver } from './agent-driver.ts'
+import { shellOutput, startAgent, type AgentDriver } from './agent-driver.ts'
 import { startLoggedDev, type LoggedDev } from './logged-dev.ts'
 import { script } from './script.ts'
 import { canaryPrefix, formsOf, probeProgram } from './secret-probe.ts'
@@ -65,10 +65,7 @@ describe.skipIf(!temporalPath)('SEC-05 secrets in the agent’s reach', { timeou
     repository.remove()
   })
 
-  const output = async () =>
-    (await agent.events())
-      .map((event) => (event.type === 'shell_output_delta' && 'data' in event.event ? event.event.data : ''))
-      .join('')
+  const output = async () => shellOutput(await agent.events())
   const probes = async () =>
     [...(await output()).matchAll(/^PROBE (.*)$/gm)].map((match) => JSON.parse(match[1]!) as Probe)
 

@@ -1,7 +1,7 @@
 import type { TuttiClient } from '@tutti/client'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { startAgent, type AgentDriver } from './agent-driver.ts'
+import { shellOutput, startAgent, type AgentDriver } from './agent-driver.ts'
 import { connect } from './connect.ts'
 import { ensembleEvents } from './ensemble-events.ts'
 import type { RunJson } from './run-json.ts'
@@ -47,10 +47,7 @@ describe.skipIf(!temporalPath)('SEC-12 the work of other agents', { timeout: 180
       repository: repository.path,
       agent: 'embedded:scripted',
     })
-  const outputOf = async (agent: AgentDriver): Promise<string> =>
-    (await agent.events())
-      .map((event) => (event.type === 'shell_output_delta' && 'data' in event.event ? event.event.data : ''))
-      .join('')
+  const outputOf = async (agent: AgentDriver): Promise<string> => shellOutput(await agent.events())
   const found = async (agent: AgentDriver) => foundIn(await outputOf(agent))
 
   test('SEC-12 an agent finds nothing of another agent among the objects that it can read', async () => {
