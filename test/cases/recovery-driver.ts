@@ -31,6 +31,8 @@ export interface LostSandbox {
   readonly agent: AgentDriver
   readonly before: Listing
   readonly after: Listing
+  /** What the agent's work printed. */
+  readonly said: string
   /** What the commands after the loss printed. */
   readonly output: string
   /** Events of the new sandbox. */
@@ -60,7 +62,8 @@ export async function loseSandbox(
     incarnation: 2,
   })
   const [, output = ''] = shellOutput(since).split('OUTPUT\n')
-  return { agent, before: listingIn(first), after: listingIn(since), output, since }
+  const [said = ''] = shellOutput(first).split('LISTING ')
+  return { agent, before: listingIn(first), after: listingIn(since), said, output, since }
 }
 
 /** Takes the sandbox of an agent at rest away, and lists what is in its next one. */

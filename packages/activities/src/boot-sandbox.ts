@@ -1,9 +1,11 @@
-import type { AgentServer, CapturedChange, CaptureSink } from '@tutti/agent-server'
+import type { AgentServer, CapturedChange } from '@tutti/agent-server'
 import { TuttiError, type BlobId, type ErrorCode, type SandboxPolicy } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
 import type { Sandbox, SandboxRef, SandboxSpec } from '@tutti/sandbox'
 import type { ActivityDeps } from './deps.ts'
+import { pathFields } from './file-events.ts'
 import { lostContent } from './lost-content.ts'
+import type { RecoveredGitState } from './recover-workspace.ts'
 import { createOutputTail, runToEnd } from './run-to-end.ts'
 
 export interface BootRequest {
@@ -18,6 +20,10 @@ export interface BootRequest {
   readonly head: string
   readonly branch: string
   readonly changes: readonly CapturedChange[]
+  /** The agent's own repository; absent while it is as it was made. */
+  readonly git?: RecoveredGitState
+  /** What the whole workspace must be before setup; absent when nobody knows. */
+  readonly manifestDigest?: string
   readonly setupCommand: string
   /** Epoch milliseconds by which the sandbox must be ready. */
   readonly deadline: number
@@ -28,6 +34,8 @@ export interface BootRequest {
 
 export interface Booted {
   readonly sandbox: Sandbox
+  /** Of the workspace before setup. */
+  readonly manifestDigest: string
   readonly server: AgentServer
 }
 
@@ -74,12 +82,12 @@ export async function bootSandbox(
     ref = sandbox.ref
     server = await prepared.start(sandbox, bounded)
     request.onStep('hydrating')
-    await hydrate(deps, server, request, bounded)
+    const manifestDigest = await hydrate(deps, server, request, bounded)
     if (request.setupCommand !== '') {
       request.onStep('setup')
       await runSetup(server, request, bounded)
     }
-    return { sandbox, server }
+    return { sandbox, server, manifestDigest }
   } catch (thrown) {
     await server?.close().catch(() => undefined)
     await prepared.discard()
@@ -114,22 +122,52 @@ function sandboxSpec(
   }
 }
 
+/**
+ * Writes the workspace and proves that it is the one that was recorded; what is not is written once more.
+ *
+ * @returns its digest
+ * @throws TuttiError `data_loss` with what is wrong.
+ */
 async function hydrate(
   deps: ActivityDeps,
   server: AgentServer,
   request: BootRequest,
   signal: AbortSignal,
-): Promise<void> {
-  const contentOf = (hash: BlobId) => deps.blobs.stream(hash, signal)
-  const { mirror, commit, base, head, branch, changes } = request
-  await deps.crashPoint('hydrate.workspace', async () => {
+): Promise<string> {
+  const { blobs } = deps
+  const contentOf = (hash: BlobId) => blobs.stream(hash, signal)
+  const { mirror, commit, base, head, branch, changes, git, manifestDigest: expected } = request
+  const write = async () => {
     const pack = await mirror.packBeyondSource({ commit, base }, signal)
+    const own = git && { commit: git.commit, packs: git.packs.map(contentOf) }
     try {
-      await server.hydrate({ commit, head, branch, changes, contentOf, ...(pack && { pack }) }, signal)
+      const workspace = { commit, head, branch, changes, contentOf }
+      return await server.hydrate({ ...workspace, ...(pack && { pack }), ...(own && { git: own }) }, signal)
     } catch (thrown) {
-      throw (await lostContent(thrown, changes, deps.blobs, signal)) ?? thrown
+      throw (await lostContent(thrown, { changes, packs: git?.packs ?? [] }, blobs, signal)) ?? thrown
     }
+  }
+  return deps.crashPoint('hydrate.workspace', async () => {
+    let made = await write()
+    const isWrong = () =>
+      made.wrong.length > 0 || (expected !== undefined && made.manifestDigest !== expected)
+    if (isWrong()) made = await write()
+    if (isWrong()) throw notAsRecorded(made.wrong)
+    return made.manifestDigest
   })
+}
+
+const shownPaths = 20
+
+function notAsRecorded(wrong: readonly Uint8Array[]): TuttiError {
+  const shown = wrong.slice(0, shownPaths).map((path) => pathFields(path).path)
+  const more = wrong.length > shownPaths ? `, and ${wrong.length - shownPaths} more` : ''
+  const what = wrong.length > 0 ? `: ${shown.join(', ')}${more}` : ' (content of a checkpoint)'
+  return new TuttiError(
+    'data_loss',
+    `The workspace is not what the log recorded, also when it was written a second time${what}. Send the agent a message to try again.`,
+    { files: wrong.length },
+  )
 }
 
 /** Setup output in a failure: short enough that its end survives wherever the failure is shown. */
@@ -151,14 +189,5 @@ async function runSetup(server: AgentServer, request: BootRequest, signal: Abort
       exit.code === null ? `was ended by ${exit.signal ?? 'a signal'}` : `ended with exit code ${exit.code}`
     throw new BootFailure('setup', `The setup command ${how}.\n${output()}`.trim())
   }
-  await server.capture(ignoreChanges, signal)
-}
-
-const ignoreChanges: CaptureSink = {
-  async change(_change, content) {
-    for await (const _ of content ?? []) {
-      // Read to its end: the link delivers in order.
-    }
-  },
-  async skipped() {},
+  await server.absorb(signal)
 }

@@ -16,15 +16,14 @@ function silentSession(commands: readonly RunEvent[], limits: Partial<ActivityDe
   broken.promise.catch(() => {})
   const destroyed: string[] = []
   const drain = new AbortController()
-  const server: Pick<AgentServer, 'capture' | 'kill'> = {
-    capture: () => broken.promise,
+  const server: Pick<AgentServer, 'kill'> = {
     kill: async () => broken.reject(new TuttiError('unavailable', 'The agent server is gone.')),
   }
   const session = {
     bcId,
     server,
     sandbox: { ref: { provider: 'local', key: bcId, id: 'x' }, limitHit: () => undefined },
-    tracker: {},
+    workspace: { capture: () => broken.promise },
     controller: new AbortController(),
     turnFrom: 0,
     stopped: false,
@@ -60,14 +59,14 @@ describe('the last capture of a sandbox that does not answer', () => {
   test('has little time in a turn that was stopped, which keeps its end', async () => {
     const { session, deps, destroyed } = silentSession([])
     session.stopped = true
-    expect(await captureLast(deps, session, 't')).toEqual({ manifestDigest: '', cut: false })
+    expect(await captureLast(deps, session, 't')).toEqual({ cut: false })
     expect(destroyed).toEqual(['x'])
-    expect(await captureLast(deps, session, 't')).toEqual({ manifestDigest: '', cut: false })
+    expect(await captureLast(deps, session, 't')).toEqual({ cut: false })
   })
 
   test('gives way to a stop of its turn that comes meanwhile', async () => {
     const { session, deps, destroyed } = silentSession([cancelOf('another'), cancelOf('t')])
-    expect(await captureLast(deps, session, 't')).toEqual({ manifestDigest: '', cut: true })
+    expect(await captureLast(deps, session, 't')).toEqual({ cut: true })
     expect(destroyed).toEqual(['x'])
   })
 
@@ -75,7 +74,7 @@ describe('the last capture of a sandbox that does not answer', () => {
     const { session, deps, drain } = silentSession([])
     const captured = captureLast(deps, session, 't')
     drain.abort()
-    expect(await captured).toEqual({ manifestDigest: '', cut: true })
+    expect(await captured).toEqual({ cut: true })
   })
 
   test('loses the sandbox when its own time is over', async () => {

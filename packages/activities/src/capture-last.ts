@@ -5,8 +5,6 @@ import type { HostSession } from './sessions.ts'
 import { tailCommands } from './command-tail.ts'
 
 export interface LastCapture {
-  /** Empty when not all of the workspace could be captured. */
-  readonly manifestDigest: string
   /** A stop came meanwhile and won: there is what was captured until then, and no sandbox any more. */
   readonly cut: boolean
 }
@@ -24,8 +22,8 @@ export async function captureLast(
   turnId: string,
 ): Promise<LastCapture> {
   const { captureTimeoutMs, stopAnswerMs, draining, eventLog, log } = deps
-  const { bcId, server, tracker, controller, sandbox } = session
-  if (session.killed && session.stopped) return { manifestDigest: '', cut: false }
+  const { bcId, workspace, controller, sandbox } = session
+  if (session.killed && session.stopped) return { cut: false }
   let cut = false
   const deadline = createDeadline(deps, session, 'the last capture')
   deadline.within(session.stopped ? stopAnswerMs : captureTimeoutMs)
@@ -47,11 +45,11 @@ export async function captureLast(
     )
   }, stopAnswerMs)
   try {
-    const { manifestDigest } = await server.capture(tracker.sink, controller.signal)
-    return { manifestDigest, cut: false }
+    await workspace.capture(controller.signal)
+    return { cut: false }
   } catch (error) {
-    if (session.killed && (cut || session.stopped)) return { manifestDigest: '', cut }
-    if (sandbox.limitHit()) return { manifestDigest: '', cut: false }
+    if (session.killed && (cut || session.stopped)) return { cut }
+    if (sandbox.limitHit()) return { cut: false }
     log.warn({ err: error, bc_id: bcId }, 'the last capture failed')
     throw sandboxLost('The sandbox ended before its last files could be read.')
   } finally {

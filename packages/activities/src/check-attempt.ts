@@ -10,7 +10,7 @@ export function createCheckAttempt(deps: ActivityDeps, sessions: Sessions): Acti
   return (input) =>
     orFail(() =>
       withHeartbeat(input.heartbeatMs, async (signal) => {
-        const { server, config, log, parent } = sessions.get(input)
+        const { server, config, log, workspace } = sessions.get(input)
         await server.killProcesses(signal)
         const startedAt = deps.clock.monotonic()
         const { exit, tail } = await runToEnd(server, config.checkCommand, signal, config.checkTimeoutMs)
@@ -19,7 +19,7 @@ export function createCheckAttempt(deps: ActivityDeps, sessions: Sessions): Acti
         await log.write({
           type: 'check',
           command: config.checkCommand,
-          commit: parent,
+          commit: workspace.commit,
           result: { exitCode, tail, durationMs },
         })
         await log.flush()

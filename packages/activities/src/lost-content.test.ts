@@ -30,7 +30,7 @@ test('names what the store has not, with its hash', async () => {
     folder,
     { action: 'deleted', path: Buffer.from('old') } as const,
   ]
-  const error = await lostContent(notThere, changes, await storeWith('there'), never)
+  const error = await lostContent(notThere, { changes, packs: [] }, await storeWith('there'), never)
   expect(error).toMatchObject({ code: 'data_loss', detail: { files: 1, id: hashOf('gone') } })
   expect(error!.message).toContain(`: gone (${hashOf('gone')}). Put`)
 })
@@ -39,22 +39,33 @@ test.each(['id', 'hash'])(
   'names what is there and damaged, by the %s that was found wrong',
   async (field) => {
     const damaged = new TuttiError('data_loss', 'Damaged.', { [field]: hashOf('a') })
-    const error = await lostContent(damaged, [written('a'), written('b')], await storeWith('a', 'b'), never)
+    const error = await lostContent(
+      damaged,
+      { changes: [written('a'), written('b')], packs: [] },
+      await storeWith('a', 'b'),
+      never,
+    )
     expect(error!.message).toContain(`: a (${hashOf('a')}). Put`)
   },
 )
 
 test('of very many it shows some and counts the rest', async () => {
   const changes = Array.from({ length: 25 }, (_, index) => written(`f${index}`))
-  const error = await lostContent(notThere, changes, await storeWith(), never)
+  const error = await lostContent(notThere, { changes, packs: [] }, await storeWith(), never)
   expect(error!.message).toContain(', and 5 more.')
 })
 
 test('what failed for something else stays what it is, also when the store does not answer', async () => {
   const blobs = await storeWith('a')
-  expect(await lostContent(notThere, [written('a')], blobs, never)).toBeUndefined()
+  expect(await lostContent(notThere, { changes: [written('a')], packs: [] }, blobs, never)).toBeUndefined()
   const busy = new TuttiError('unavailable', 'Busy.')
-  expect(await lostContent(busy, [written('b')], blobs, never)).toBeUndefined()
+  expect(await lostContent(busy, { changes: [written('b')], packs: [] }, blobs, never)).toBeUndefined()
   const silent = { ...blobs, has: () => Promise.reject(busy) }
-  expect(await lostContent(notThere, [written('b')], silent, never)).toBeUndefined()
+  expect(await lostContent(notThere, { changes: [written('b')], packs: [] }, silent, never)).toBeUndefined()
+})
+
+test('a pack of the agent’s commits is named too', async () => {
+  const packs = [hashOf('there'), hashOf('gone')]
+  const error = await lostContent(notThere, { changes: [], packs }, await storeWith('there'), never)
+  expect(error!.message).toContain(`: a pack of the agent’s commits (${hashOf('gone')}). Put`)
 })

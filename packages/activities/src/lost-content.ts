@@ -1,7 +1,19 @@
 import type { BlobStore } from '@tutti/blob-store'
-import { TuttiError } from '@tutti/core'
-import { changedFile, type CapturedChange, type FileState } from '@tutti/workspace'
-import { pathFields } from './workspace-tracker.ts'
+import { TuttiError, type BlobId } from '@tutti/core'
+import { changedFile, type CapturedChange } from '@tutti/workspace'
+import { pathFields } from './file-events.ts'
+
+/** What a workspace is made of beyond commits of the mirror. */
+export interface WorkspaceContent {
+  readonly changes: readonly CapturedChange[]
+  /** Of the agent's own repository. */
+  readonly packs: readonly BlobId[]
+}
+
+interface NamedContent {
+  readonly name: string
+  readonly hash: BlobId
+}
 
 const shownFiles = 20
 
@@ -11,22 +23,21 @@ const shownFiles = 20
  */
 export async function lostContent(
   thrown: unknown,
-  changes: readonly CapturedChange[],
+  { changes, packs }: WorkspaceContent,
   blobs: BlobStore,
   signal: AbortSignal,
 ): Promise<TuttiError | undefined> {
   if (!(thrown instanceof TuttiError) || !['not_found', 'data_loss'].includes(thrown.code)) return undefined
   // The store names it when it reads, the sandbox when it writes, whoever sees first that it is damaged.
   const named = thrown.detail['id'] ?? thrown.detail['hash']
-  const lost: FileState[] = []
-  for (const change of changes) {
-    const file = changedFile(change)
+  const lost: NamedContent[] = []
+  for (const content of contents(changes, packs)) {
     // A store that does not answer hides no other failure.
-    if (file && (file.hash === named || !(await blobs.has(file.hash, signal).catch(() => true))))
-      lost.push(file)
+    if (content.hash === named || !(await blobs.has(content.hash, signal).catch(() => true)))
+      lost.push(content)
   }
   if (lost.length === 0) return undefined
-  const shown = lost.slice(0, shownFiles).map(({ path, hash }) => `${pathFields(path).path} (${hash})`)
+  const shown = lost.slice(0, shownFiles).map(({ name, hash }) => `${name} (${hash})`)
   const more = lost.length > shownFiles ? `, and ${lost.length - shownFiles} more` : ''
   return new TuttiError(
     'data_loss',
@@ -34,4 +45,12 @@ export async function lostContent(
     { files: lost.length, id: lost[0]!.hash },
     thrown,
   )
+}
+
+function* contents(changes: readonly CapturedChange[], packs: readonly BlobId[]): Generator<NamedContent> {
+  for (const change of changes) {
+    const file = changedFile(change)
+    if (file) yield { name: pathFields(file.path).path, hash: file.hash }
+  }
+  for (const hash of packs) yield { name: 'a pack of the agent’s commits', hash }
 }

@@ -6,10 +6,12 @@ import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { failWith, orFail, setupReasons } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
-import { recoverWorkspace } from './recover-workspace.ts'
+import { recoverWorkspace, type RecoveredWorkspace } from './recover-workspace.ts'
+import type { RunEvent } from '@tutti/protocol'
 import { repositoryLocation } from '@tutti/store'
 import { createRunLogWriter, type RunLogWriter } from './run-log-writer.ts'
 import type { Sessions } from './sessions.ts'
+import { createSessionWorkspace } from './session-workspace.ts'
 import { createWorkspaceTracker } from './workspace-tracker.ts'
 
 /**
@@ -56,28 +58,33 @@ export function createProvisionSandbox(
           await log.write({ type: 'tool_call_completed', ...call, outcome: 'interrupted' })
         const booted = await boot(
           deps,
-          { input, config, mirror, commit, base, changes: recovered.changes, log, phase },
+          { input, config, mirror, commit, base, recovered, log, phase },
           signal,
         )
+        const { sandbox, server, manifestDigest } = booted
+        if (recovered.before) await log.write(recoveryOf(incarnation, commit, manifestDigest, recovered))
         const tracker = createWorkspaceTracker({
           blobs: deps.blobs,
           incarnation,
-          write: (event) => log.write(event),
+          write: (...events) => log.write(...events),
+          checkPack: (pack, checking) => mirror.checkPack(pack, checking),
           signal: controller.signal,
           initial: recovered.changes,
+          manifestDigest,
         })
+        const parts = { bcId, incarnation, baseCommit: base, commit, server, mirror, log, tracker }
         sessions.add({
           bcId,
           owner,
           incarnation,
           config,
-          ...booted,
+          sandbox,
+          server,
           mirror,
           log,
-          tracker,
+          workspace: createSessionWorkspace(deps, parts),
           baseCommit: base,
           controller,
-          parent: commit,
           exported: recovered.exported,
           summary: '',
           turnFrom: 0,
@@ -92,19 +99,44 @@ export function createProvisionSandbox(
   }
 }
 
+const maxMissing = 100
+
+function recoveryOf(
+  incarnation: number,
+  commit: string,
+  manifestDigest: string,
+  recovered: RecoveredWorkspace,
+): RunEvent {
+  const { before, changes, git, missing } = recovered
+  const all = [...missing].map(([path, reason]) => ({ path, reason }))
+  return {
+    type: 'recovery',
+    incarnation,
+    reason: before ?? 'lost',
+    commit,
+    replayed: changes.length,
+    index: git && !missing.has('.git/index') ? 'restored' : 'rebuilt',
+    manifestDigest,
+    proven: recovered.manifestDigest !== undefined,
+    missing: all.slice(0, maxMissing),
+    ...(all.length > maxMissing && { moreMissing: all.length - maxMissing }),
+  }
+}
+
 interface BootRequest {
   readonly input: Parameters<Activities['provisionSandbox']>[0]
   readonly config: AgentConfig
   readonly mirror: Parameters<typeof bootSandbox>[1]['mirror']
   readonly commit: string
   readonly base: string
-  readonly changes: Parameters<typeof bootSandbox>[1]['changes']
+  readonly recovered: RecoveredWorkspace
   readonly log: RunLogWriter
   readonly phase: (name: string) => void
 }
 
 async function boot(deps: ActivityDeps, request: BootRequest, signal: AbortSignal): Promise<Booted> {
-  const { input, config, mirror, commit, base, changes, log, phase } = request
+  const { input, config, mirror, commit, base, recovered, log, phase } = request
+  const { changes, git, manifestDigest } = recovered
   const { bcId, incarnation } = input
   let failure = new BootFailure('boot', 'The time to get ready was over before the first boot.')
   for (let attempt = 1; attempt <= limits.maxBoots && deps.clock.now() < input.deadlineMs; attempt += 1) {
@@ -122,6 +154,8 @@ async function boot(deps: ActivityDeps, request: BootRequest, signal: AbortSigna
           head: base,
           branch: input.branch,
           changes,
+          ...(git && { git }),
+          ...(manifestDigest !== undefined && { manifestDigest }),
           setupCommand: config.setupCommand,
           deadline: input.deadlineMs,
           onDenied: (target) => deps.log.info({ bc_id: bcId, target }, 'egress denied'),

@@ -7,7 +7,7 @@ import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities, RecordState, WorkflowEvent } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail } from './fail.ts'
-import { readOpenCalls } from './recover-workspace.ts'
+import { readOpenCalls } from './open-calls.ts'
 import { saveAgentState } from './save-agent-state.ts'
 
 /**

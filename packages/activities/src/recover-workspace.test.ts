@@ -1,14 +1,18 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { CapturedChange } from '@tutti/agent-server'
 import { createMemoryBlobStore } from '@tutti/blob-store'
-import { agentId, type BlobId } from '@tutti/core'
+import { agentId, TuttiError, type BlobId } from '@tutti/core'
 import type { TreeChange } from '@tutti/git'
-import { encodeRunEvent, type RunEvent } from '@tutti/protocol'
+import { decodeRunEvent, encodeRunEvent, type RunEvent } from '@tutti/protocol'
 import { createSqliteStore, type SqliteStore } from '@tutti/store'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { changePath } from '@tutti/workspace'
 import { recoverWorkspace } from './recover-workspace.ts'
-import { createWorkspaceTracker, type WorkspaceTracker } from './workspace-tracker.ts'
+import {
+  createWorkspaceTracker,
+  type WorkspaceTracker,
+  type WorkspaceTrackerDeps,
+} from './workspace-tracker.ts'
 
 const never = new AbortController().signal
 const bcId = agentId(Date.now(), randomBytes(10))
@@ -66,18 +70,48 @@ async function checkpointOf(tracker: WorkspaceTracker) {
   return Object.fromEntries(await Promise.all(entries))
 }
 
+const digests = { first: '1'.repeat(64), second: '2'.repeat(64) }
+const trackerWith = (parts: Partial<WorkspaceTrackerDeps> = {}) =>
+  createWorkspaceTracker({
+    blobs: createMemoryBlobStore(),
+    incarnation: 1,
+    write,
+    checkPack: async (pack) => void (await Array.fromAsync(pack)),
+    signal: never,
+    initial: [],
+    manifestDigest: digests.first,
+    ...parts,
+  })
+/** One whole capture that finds these. */
+async function capture(
+  tracker: WorkspaceTracker,
+  ...found: [CapturedChange, text?: string][]
+): Promise<void> {
+  const sink = tracker.sink()
+  for (const [change, text] of found) await sink.change(change, text === undefined ? undefined : bytes(text))
+  await sink.committed({ manifestDigest: digests.second, entries: 1, changes: found.length })
+}
+const gone = (path: string): CapturedChange => ({ action: 'deleted', path: Buffer.from(path) })
+const stored = async () => {
+  const { records } = await store.eventLog.read(bcId, 0, { maxBytes: 1 << 30 }, never)
+  return records.map(decodeRunEvent)
+}
+
 test('what a tracker says is what a recovery folds: newest state of each path since the checkpoint', async () => {
   const blobs = createMemoryBlobStore()
-  const tracker = createWorkspaceTracker({ blobs, incarnation: 1, write, signal: never, initial: [] })
+  const tracker = trackerWith({ blobs })
   const odd = Buffer.from([0x66, 0xff, 0x6f])
-  await tracker.sink.change(file('before', '0'), bytes('0'))
+  await capture(tracker, [file('before', '0'), '0'])
   await write(checkpointAt('c1'))
   tracker.checkpointed()
-  await tracker.sink.change(file('a', '1'), bytes('1'))
-  await tracker.sink.change(file('a', '22', 'modified'), bytes('22'))
-  await tracker.sink.change(file('ä/ü', '3'), bytes('3'))
-  await tracker.sink.change(file(odd, '4'), bytes('4'))
-  await tracker.sink.change({ action: 'deleted', path: Buffer.from('gone') }, undefined)
+  await capture(tracker, [file('a', '1'), '1'])
+  await capture(
+    tracker,
+    [file('a', '22', 'modified'), '22'],
+    [file('ä/ü', '3'), '3'],
+    [file(odd, '4'), '4'],
+    [gone('gone')],
+  )
   await write(
     { type: 'session_saved', blobId: hashOf('s1') },
     { type: 'session_saved', blobId: hashOf('s2') },
@@ -86,76 +120,161 @@ test('what a tracker says is what a recovery folds: newest state of each path si
   const recovered = await recoverWorkspace(store.eventLog, bcId, never)
   expect(recovered.commit).toBe('c1')
   expect(recovered.exported).toBe(hashOf('s2'))
-  const recoveredAgain = createWorkspaceTracker({
-    blobs,
-    incarnation: 2,
-    write,
-    signal: never,
-    initial: recovered.changes,
-  })
+  expect(recovered.manifestDigest).toBe(digests.second)
+  const recoveredAgain = trackerWith({ blobs, initial: recovered.changes })
   const checkpoint = await checkpointOf(recoveredAgain)
   expect(checkpoint).toEqual(await checkpointOf(tracker))
   expect(checkpoint).toMatchObject({ a: { size: 2, text: '22' }, gone: 'deleted' })
   expect(Object.keys(checkpoint)).toHaveLength(4)
 })
 
-test('an event never names content that is not stored, and a wrong hash is data loss', async () => {
+test('a capture is in the log as a whole or not at all, and never names content that is not stored', async () => {
   const blobs = createMemoryBlobStore()
-  const events: RunEvent[] = []
-  const tracker = createWorkspaceTracker({
+  const tracker = trackerWith({
     blobs,
-    incarnation: 1,
-    write: async (event) => {
-      if (event.type === 'file_change') expect(await blobs.has(event.hash!, never)).toBe(true)
-      events.push(event)
+    write: async (...events) => {
+      for (const event of events)
+        if (event.type === 'file_change') expect(await blobs.has(event.hash!, never)).toBe(true)
+      await write(...events)
     },
-    signal: never,
-    initial: [],
   })
-  await tracker.sink.change(file('a', '1'), bytes('1'))
-  await expect(tracker.sink.change(file('b', '1'), bytes('another'))).rejects.toMatchObject({
+  await capture(tracker, [file('a', '1'), '1'])
+  await expect(capture(tracker, [file('b', '1'), '1'], [file('c', '1'), 'another'])).rejects.toMatchObject({
     code: 'data_loss',
   })
-  await expect(tracker.sink.change(file('c', '1'), undefined)).rejects.toMatchObject({ code: 'internal' })
-  expect(events).toHaveLength(1)
+  await expect(capture(tracker, [file('d', '1'), '1'], [file('e', '1')])).rejects.toMatchObject({
+    code: 'internal',
+  })
+  expect((await stored()).map(({ type }) => type)).toEqual(['file_change', 'workspace_captured'])
   expect(tracker.treeChanges().map(nameOf)).toEqual(['a'])
+  expect(tracker.manifestDigest()).toBe(digests.second)
 })
 
 test('an empty folder is in no commit, and stays among the changes after one until it is gone or filled', async () => {
-  const tracker = createWorkspaceTracker({
-    blobs: createMemoryBlobStore(),
-    incarnation: 1,
-    write,
-    signal: never,
-    initial: [],
-  })
-  const folder = (path: string): CapturedChange => ({
-    action: 'created',
-    state: { path: Buffer.from(path), fileType: 'dir', mode: '040000' },
-  })
-  const gone = (path: string): CapturedChange => ({ action: 'deleted', path: Buffer.from(path) })
+  const tracker = trackerWith()
+  const folder = (path: string): [CapturedChange] => [
+    { action: 'created', state: { path: Buffer.from(path), fileType: 'dir', mode: '040000' } },
+  ]
   const checkpoint = async (commit: string) => {
     const made = await checkpointOf(tracker)
     tracker.checkpointed()
     await write(checkpointAt(commit))
     return made
   }
-  for (const path of ['kept', 'filled', 'gone']) await tracker.sink.change(folder(path), undefined)
+  await capture(tracker, ...['kept', 'filled', 'gone'].map(folder))
   // Whatever file was at its path is none any more.
   expect(await checkpoint('c1')).toEqual({ kept: 'deleted', filled: 'deleted', gone: 'deleted' })
-  await tracker.sink.change(gone('filled'), undefined)
-  await tracker.sink.change(file('filled/a', 'a'), bytes('a'))
-  await tracker.sink.change(gone('gone'), undefined)
+  await capture(tracker, [gone('filled')], [file('filled/a', 'a'), 'a'], [gone('gone')])
   await checkpoint('c2')
   const { changes } = await recoverWorkspace(store.eventLog, bcId, never)
   expect(changes).toMatchObject([{ state: { fileType: 'dir' } }])
   expect(Buffer.from(changePath(changes[0]!)).toString()).toBe('kept')
 })
 
+describe('the repository of an agent', () => {
+  const shaOf = (digit: string) => digit.repeat(40)
+  async function report(tracker: WorkspaceTracker, commit: string, onto?: string): Promise<boolean> {
+    const sink = tracker.sink()
+    const commits = [{ sha: commit, message: 'made' }]
+    const taken = await sink.gitState(
+      { commit, ...(onto && { onto }), commits, size: 1 },
+      bytes(`${commit} on ${onto}`),
+    )
+    await sink.committed({ manifestDigest: digests.first, entries: 0, changes: 0 })
+    return taken
+  }
+  const packOf = (commit: string, onto?: string) => hashOf(`${commit} on ${onto}`)
+
+  test('a recovery needs the packs from the last whole one on, in their order, also when a state comes back', async () => {
+    const tracker = trackerWith()
+    const [a, b] = [shaOf('a'), shaOf('b')]
+    await report(tracker, shaOf('0'))
+    await report(tracker, a)
+    await report(tracker, b, a)
+    await report(tracker, a, b)
+    const { git } = await recoverWorkspace(store.eventLog, bcId, never)
+    expect(git).toEqual({ commit: a, packs: [packOf(a), packOf(b, a), packOf(a, b)] })
+    expect(tracker.hasCommits()).toBe(true)
+  })
+
+  test('a pack that git refuses is in no recovery, and is told of', async () => {
+    const refused = new TuttiError('failed_precondition', 'git refuses it.')
+    const tracker = trackerWith({ checkPack: () => Promise.reject(refused) })
+    expect(await report(tracker, shaOf('a'))).toBe(false)
+    const recovered = await recoverWorkspace(store.eventLog, bcId, never)
+    expect(recovered.git).toBeUndefined()
+    expect([...recovered.missing]).toEqual([['.git', 'unsafe_object']])
+    expect(await report(trackerWith(), shaOf('b'))).toBe(true)
+    expect([...(await recoverWorkspace(store.eventLog, bcId, never)).missing]).toEqual([])
+  })
+})
+
+test('a capture that is not in the log to its end proves nothing', async () => {
+  const tracker = trackerWith()
+  await capture(tracker, [file('a', '1'), '1'])
+  await write({ type: 'file_change', incarnation: 1, path: 'b', action: 'deleted' })
+  expect((await recoverWorkspace(store.eventLog, bcId, never)).manifestDigest).toBeUndefined()
+  await capture(tracker, [gone('b')])
+  expect((await recoverWorkspace(store.eventLog, bcId, never)).manifestDigest).toBe(digests.second)
+})
+
+test.each([
+  [undefined, []],
+  [undefined, [['creating', 1]]],
+  ['lost', [['ready', 1]]],
+  [
+    'released',
+    [
+      ['ready', 1],
+      ['destroyed', 1],
+    ],
+  ],
+  [
+    'lost',
+    [
+      ['ready', 1],
+      ['lost', 1],
+      ['creating', 2],
+      ['destroyed', 2],
+    ],
+  ],
+  [
+    'lost',
+    [
+      ['ready', 1],
+      ['destroyed', 1],
+      ['ready', 2],
+    ],
+  ],
+] as const)('the sandbox before was %s after %j', async (before, states) => {
+  for (const [state, incarnation] of states) await write({ type: 'sandbox', incarnation, state })
+  expect((await recoverWorkspace(store.eventLog, bcId, never)).before).toBe(before)
+})
+
+test('what could not be captured is missing, until it is captured or is another sandbox’s', async () => {
+  const skipped = (path: string): RunEvent => ({
+    type: 'file_skipped',
+    incarnation: 1,
+    path,
+    reason: 'too_large',
+  })
+  const missing = async () => [...(await recoverWorkspace(store.eventLog, bcId, never)).missing.keys()]
+  await write(skipped('a'), skipped('b'))
+  expect(await missing()).toEqual(['a', 'b'])
+  await capture(trackerWith(), [file('a', '1'), '1'])
+  expect(await missing()).toEqual(['b'])
+  await write({ type: 'sandbox', incarnation: 2, state: 'ready' })
+  expect(await missing()).toEqual([])
+})
+
 test('calls that were under way are known; an empty log recovers to nothing', async () => {
   expect(await recoverWorkspace(store.eventLog, bcId, never)).toEqual({
     commit: undefined,
     changes: [],
+    manifestDigest: undefined,
+    git: undefined,
+    missing: new Map(),
+    before: undefined,
     exported: undefined,
     openCalls: [],
   })

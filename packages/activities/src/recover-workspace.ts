@@ -1,8 +1,10 @@
-import { foldChanges, isEmptyFolder, type CapturedChange } from '@tutti/workspace'
 import type { AgentId, BlobId } from '@tutti/core'
+import type { FileSkipReason, RecoveryEvent, RunEvent } from '@tutti/protocol'
 import type { EventLog } from '@tutti/store'
+import { foldChanges, isEmptyFolder, type CapturedChange } from '@tutti/workspace'
+import { changeOfEvent } from './file-events.ts'
+import { callTypes, createOpenCalls, type OpenCall } from './open-calls.ts'
 import { readEvents } from './read-events.ts'
-import { changeOfEvent } from './workspace-tracker.ts'
 
 /** The newest acknowledged state of a workspace: a commit, and the changes after it (seed 003). */
 export interface RecoveredWorkspace {
@@ -10,23 +12,35 @@ export interface RecoveredWorkspace {
   readonly commit: string | undefined
   /** Latest state of each path that changed after it, and every empty folder, which no commit has; in an order that can be applied. */
   readonly changes: readonly CapturedChange[]
+  /** What the whole workspace must be then; undefined when the log does not say. */
+  readonly manifestDigest: string | undefined
+  /** The agent's own repository; undefined while it is as it was made. */
+  readonly git: RecoveredGitState | undefined
+  /** What the workspace had and the log has not. */
+  readonly missing: ReadonlyMap<string, FileSkipReason>
+  /** How the sandbox before ended; undefined when there was none. */
+  readonly before: RecoveryEvent['reason'] | undefined
   /** What the agent exported last of its session. */
   readonly exported: BlobId | undefined
   /** Tool calls that were under way when the last sandbox was lost. */
   readonly openCalls: readonly OpenCall[]
 }
 
-export interface OpenCall {
-  readonly callId: string
-  readonly toolName: string
+export interface RecoveredGitState {
+  readonly commit: string
+  /** In the order in which they need one another. */
+  readonly packs: readonly BlobId[]
 }
 
 const types = [
+  'sandbox',
   'checkpoint',
   'file_change',
+  'file_skipped',
+  'workspace_captured',
+  'git_state',
   'session_saved',
-  'tool_call_started',
-  'tool_call_completed',
+  ...callTypes,
 ] as const
 
 /**
@@ -39,31 +53,74 @@ export async function recoverWorkspace(
   signal: AbortSignal,
 ): Promise<RecoveredWorkspace> {
   const changes = new Map<string, CapturedChange>()
-  const openCalls = new Map<string, OpenCall>()
+  const calls = createOpenCalls()
+  const states = createGitStates()
+  const missing = new Map<string, FileSkipReason>()
   let commit: string | undefined
+  let manifestDigest: string | undefined
   let exported: BlobId | undefined
+  let ready: number | undefined
+  let before: RecoveryEvent['reason'] | undefined
   for await (const { event } of readEvents(eventLog, bcId, types, signal)) {
-    if (event.type === 'checkpoint') {
-      commit = event.commit
-      for (const [key, change] of changes) if (!isEmptyFolder(change)) changes.delete(key)
-    } else if (event.type === 'file_change') {
-      changes.set(event.pathB64 ?? event.path, changeOfEvent(event))
-    } else if (event.type === 'session_saved') {
-      exported = event.blobId
-    } else if (event.type === 'tool_call_started') {
-      openCalls.set(event.callId, { callId: event.callId, toolName: event.toolName })
-    } else {
-      openCalls.delete(event.callId)
+    switch (event.type) {
+      case 'sandbox':
+        if (event.state === 'ready') {
+          ready = event.incarnation
+          before = 'lost'
+          missing.clear()
+        } else if (event.incarnation === ready && event.state === 'destroyed') before = 'released'
+        break
+      case 'checkpoint':
+        commit = event.commit
+        manifestDigest = event.manifestDigest || undefined
+        for (const [key, change] of changes) if (!isEmptyFolder(change)) changes.delete(key)
+        break
+      case 'file_change':
+        changes.set(event.pathB64 ?? event.path, changeOfEvent(event))
+        missing.delete(event.path)
+        // Until the capture that it belongs to has ended.
+        manifestDigest = undefined
+        break
+      case 'workspace_captured':
+        manifestDigest = event.manifestDigest
+        break
+      case 'file_skipped':
+        missing.set(event.path, event.reason)
+        break
+      case 'git_state':
+        states.take(event)
+        for (const path of missing.keys()) if (/^\.git(?:\/|$)/.test(path)) missing.delete(path)
+        break
+      case 'session_saved':
+        exported = event.blobId
+        break
+      default:
+        calls.take(event)
     }
   }
-  return { commit, changes: foldChanges(changes.values()), exported, openCalls: [...openCalls.values()] }
+  const git = states.newest()
+  const folded = foldChanges(changes.values())
+  return { commit, changes: folded, manifestDigest, git, missing, before, exported, openCalls: calls.list() }
 }
 
-/** Tool calls in the log that have no end. */
-export async function readOpenCalls(
-  eventLog: EventLog,
-  bcId: AgentId,
-  signal: AbortSignal,
-): Promise<readonly OpenCall[]> {
-  return (await recoverWorkspace(eventLog, bcId, signal)).openCalls
+/** States of the agent's repository, each with the one that its pack needs. A state may come back, so its commit alone names no pack. */
+function createGitStates() {
+  interface Entry {
+    readonly event: Extract<RunEvent, { type: 'git_state' }>
+    readonly before: Entry | undefined
+  }
+  const newestOf = new Map<string, Entry>()
+  let newest: Entry | undefined
+  return {
+    take(event: Entry['event']) {
+      newest = { event, before: event.onto === undefined ? undefined : newestOf.get(event.onto) }
+      newestOf.set(event.commit, newest)
+    },
+    newest(): RecoveredGitState | undefined {
+      if (!newest) return undefined
+      const packs: BlobId[] = []
+      for (let at: Entry | undefined = newest; at; at = at.before) packs.unshift(at.event.pack)
+      return { commit: newest.event.commit, packs }
+    },
+  }
 }

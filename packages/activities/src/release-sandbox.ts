@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import type { Activities, AgentScope } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail } from './fail.ts'
@@ -30,8 +31,10 @@ export async function endSession(
   session: HostSession,
 ): Promise<void> {
   const patience = AbortSignal.timeout(5000)
+  const isLost =
+    session.killed || (await Promise.race([session.server.lost.then(() => true), setImmediate(false)]))
   await session.log
-    .write({ type: 'sandbox', incarnation: session.incarnation, state: 'destroyed' })
+    .write({ type: 'sandbox', incarnation: session.incarnation, state: isLost ? 'lost' : 'destroyed' })
     .catch(() => undefined)
   await session.log.flush().catch(() => 0)
   await session.agent?.close(patience).catch(() => undefined)

@@ -4,7 +4,7 @@ import type { EventLog } from '@tutti/store'
 
 /** Writes one producer's events into a log, in order, joined and in batches. */
 export interface RunLogWriter {
-  /** Queues an event; waits only while too much is queued. Rejects once an append has failed for good (fenced, log gone). */
+  /** Queues events, which become durable together or not at all; waits only while too much is queued. Rejects once an append has failed for good (fenced, log gone). */
   write(...events: readonly RunEvent[]): Promise<void>
   /** Resolves when everything written so far is durable, with the log position of the newest of it. */
   flush(): Promise<number>
@@ -24,13 +24,15 @@ export interface RunLogWriterDeps {
 
 /** Bytes that may be queued before a writer has to wait: an agent that floods is slowed down, never buffered without bound. */
 const maxQueued = 1 << 20
-/** Events of one append. */
+/** Events of one append, unless more were written together. */
 const maxBatch = 500
+/** What is written together beyond this takes several appends: a capture of a huge tree. */
+const maxTogether = 20_000
 
 export async function createRunLogWriter(deps: RunLogWriterDeps): Promise<RunLogWriter> {
   const { eventLog, clock, log, producer, keepBlobs, signal } = deps
   let sequence = (await eventLog.expected(log, producer.id, producer.epoch, signal)) - 1
-  let queue: RunEvent[] = []
+  let queue: RunEvent[][] = []
   let queuedBytes = 0
   let position = 0
   let pumping: Promise<void> | undefined
@@ -39,15 +41,25 @@ export async function createRunLogWriter(deps: RunLogWriterDeps): Promise<RunLog
   const pump = async () => {
     while (queue.length > 0) {
       // A lone delta waits for its neighbours; anything else goes at once.
-      if (queue.length === 1 && isDelta(queue[0]!))
+      if (queue.length === 1 && queue[0]!.every(isDelta))
         await clock.sleep(limits.coalesceMs, signal).catch(() => undefined)
-      const batch = queue.slice(0, maxBatch)
-      queue = queue.slice(maxBatch)
-      queuedBytes = queue.reduce((bytes, event) => bytes + sizeOf(event), 0)
+      const batch = takeBatch()
       sequence += 1
       const appended = await appendSurely(batch)
       position = appended.last
     }
+  }
+
+  const takeBatch = (): readonly RunEvent[] => {
+    let groups = 0
+    let count = 0
+    while (groups < queue.length && (groups === 0 || count + queue[groups]!.length <= maxBatch)) {
+      count += queue[groups]!.length
+      groups += 1
+    }
+    const batch = queue.splice(0, groups).flat()
+    queuedBytes -= batch.reduce((bytes, event) => bytes + sizeOf(event), 0)
+    return batch
   }
 
   /** An append whose answer was lost is sent again under the same number, until the store answers. */
@@ -84,12 +96,16 @@ export async function createRunLogWriter(deps: RunLogWriterDeps): Promise<RunLog
   return {
     async write(...events) {
       throwIfFailed()
-      for (const event of events) {
-        const last = queue.at(-1)
-        const joined = last && joinDeltas(last, event)
-        if (joined) queue[queue.length - 1] = joined
-        else queue.push(event)
-        queuedBytes += sizeOf(event)
+      for (let start = 0; start < events.length; start += maxTogether) {
+        const group: RunEvent[] = []
+        for (const event of events.slice(start, start + maxTogether)) {
+          queuedBytes += sizeOf(event)
+          const before = group.length > 0 ? group : queue.at(-1)
+          const joined = before && joinDeltas(before.at(-1)!, event)
+          if (joined) before[before.length - 1] = joined
+          else group.push(event)
+        }
+        if (group.length > 0) queue.push(group)
       }
       start()
       while (queuedBytes > maxQueued && pumping) await pumping
@@ -110,6 +126,7 @@ export async function createRunLogWriter(deps: RunLogWriterDeps): Promise<RunLog
  */
 function blobOf(event: RunEvent): BlobId[] {
   if (event.type === 'session_saved' || event.type === 'state_saved') return [event.blobId]
+  if (event.type === 'git_state') return [event.pack]
   return event.type === 'file_change' && event.hash ? [event.hash] : []
 }
 

@@ -81,13 +81,14 @@ async function work(
   tailSignal: AbortSignal,
 ): Promise<TurnResult> {
   const { eventLog } = deps
-  const { bcId, log, server, tracker } = session
+  const { bcId, log, server, workspace } = session
   const blobs = createOwnedBlobs(deps.blobs, deps.catalog.blobRefs, session.owner)
   const events = createTurnEvents(log, blobs, session.controller.signal)
   const question = createOpenQuestion(deps, session, control, input.turn.turnId)
   server.onToolEnded(async (signal) => {
-    await server.capture(tracker.sink, signal).catch(failedCapture)
+    await workspace.capture(signal).catch(failedCapture)
     await log.flush()
+    await workspace.checkpointWhenDue(input.turn.turnId, deps.checkpointIntervalMs, signal)
   })
   const unwinding = killWhenStuck(deps, session, control)
   try {
@@ -113,7 +114,7 @@ async function work(
       { turnId: input.turn.turnId, prompt, continued: input.continued },
       control.signal,
     )
-    const capturing = captureByTimer(deps, session, control)
+    const capturing = captureByTimer(deps, session, control, input.turn.turnId)
     const saving = saveStatesDuringTurn(deps, session)
     try {
       for (;;) {
@@ -190,14 +191,16 @@ function onCommand(
 }
 
 /** Captures while the agent works, so that a lost sandbox takes at most one interval of work with it. */
-function captureByTimer(deps: ActivityDeps, session: HostSession, control: TurnControl) {
+function captureByTimer(deps: ActivityDeps, session: HostSession, control: TurnControl, turnId: string) {
   const { captureIntervalMs, captureTimeoutMs, stopAnswerMs, log } = deps
   let running: Promise<unknown> | undefined
   const timer = setInterval(() => {
     if (running || control.ended()) return
-    running = session.server
-      // At the end of a turn there is one more; at a stop there is no time for two.
-      .capture(session.tracker.sink, AbortSignal.any([session.controller.signal, control.signal]))
+    // At the end of a turn there is one more; at a stop there is no time for two.
+    const signal = AbortSignal.any([session.controller.signal, control.signal])
+    running = session.workspace
+      .capture(signal)
+      .then(() => session.workspace.checkpointWhenDue(turnId, deps.checkpointIntervalMs, signal))
       .catch((error: unknown) => {
         if (!control.ended())
           log.warn({ err: error, bc_id: session.bcId }, 'a capture during the turn failed')
@@ -222,7 +225,7 @@ async function ended(
   events: TurnEvents,
 ): Promise<TurnResult> {
   const { stopGraceMs, stopAnswerMs } = deps
-  const { server, tracker, controller } = session
+  const { server, workspace, controller } = session
   session.stopped = true
   if (stop.kind === 'lost') {
     const limit = session.sandbox.limitHit()
@@ -238,9 +241,7 @@ async function ended(
   )
   if (stop.kind === 'handover') {
     const last = { limitMs: stopAnswerMs, waitedFor: 'the capture before a handover' }
-    await orKillSilent(deps, session, last, () => server.capture(tracker.sink, controller.signal)).catch(
-      () => undefined,
-    )
+    await orKillSilent(deps, session, last, () => workspace.capture(controller.signal)).catch(() => undefined)
     await session.log.flush()
     throw sandboxLost(stop.detail, true)
   }

@@ -6,7 +6,7 @@ import type { Sandbox } from '@tutti/sandbox'
 import type { AgentScope } from './contract.ts'
 import { sandboxLost } from './fail.ts'
 import type { RunLogWriter } from './run-log-writer.ts'
-import type { WorkspaceTracker } from './workspace-tracker.ts'
+import type { SessionWorkspace } from './session-workspace.ts'
 
 /** An agent's sandbox life on this host, from provisioning to release. */
 export interface HostSession {
@@ -18,12 +18,10 @@ export interface HostSession {
   readonly server: AgentServer
   readonly mirror: Mirror
   readonly log: RunLogWriter
-  readonly tracker: WorkspaceTracker
+  readonly workspace: SessionWorkspace
   readonly baseCommit: string
   /** Aborts everything that belongs to this session. */
   readonly controller: AbortController
-  /** The newest checkpoint. */
-  parent: string
   agent?: AgentSession
   /** What the agent exported last, in this life or before it. */
   exported: BlobId | undefined

@@ -4,13 +4,21 @@ import { TuttiError, type BlobId } from '@tutti/core'
 import type { TreeChange } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
 import { changedFile, changePath, pathKey } from '@tutti/workspace'
+import { fileChange, pathFields } from './file-events.ts'
 
-/** Changes of a workspace since its last checkpoint, by path. */
+/** What captures have found since the last checkpoint. */
 export interface WorkspaceTracker {
-  /** Stores each change's content, then hands its event on: an event never names a missing object (design §8). */
-  readonly sink: CaptureSink
+  /**
+   * Takes one capture: content into the store as it comes, and all its events together once it is whole. So an event never names a
+   * missing object (design §8), and the log never has half of a capture.
+   */
+  sink(): CaptureSink
   /** What the next checkpoint commit is made of: the newest state of each path that changed since the last one. */
   treeChanges(): readonly TreeChange[]
+  /** That of the newest capture, or of what was recovered. */
+  manifestDigest(): string
+  /** The agent has committed since the last checkpoint. */
+  hasCommits(): boolean
   /** A checkpoint holds everything up to now. */
   checkpointed(): void
 }
@@ -18,28 +26,24 @@ export interface WorkspaceTracker {
 export interface WorkspaceTrackerDeps {
   readonly blobs: BlobStore
   readonly incarnation: number
-  readonly write: (event: RunEvent) => Promise<void>
+  /** Makes events durable together. */
+  readonly write: (...events: readonly RunEvent[]) => Promise<void>
+  /** @throws TuttiError `failed_precondition` for a pack that git finds unsafe or cannot read. */
+  readonly checkPack: (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) => Promise<void>
   readonly signal: AbortSignal
   /** Changes that were captured before and are in no checkpoint yet. */
   readonly initial: readonly CapturedChange[]
-}
-
-const decoder = new TextDecoder('utf-8', { fatal: true })
-
-/** A path as events carry it: text, and the raw bytes when they are not valid UTF-8. */
-export function pathFields(path: Uint8Array): { path: string; pathB64?: string } {
-  try {
-    return { path: decoder.decode(path) }
-  } catch {
-    return { path: new TextDecoder().decode(path), pathB64: Buffer.from(path).toString('base64') }
-  }
+  /** Of the workspace with those. */
+  readonly manifestDigest: string
 }
 
 export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTracker {
-  const { blobs, incarnation, write, signal } = deps
+  const { blobs, incarnation, write, checkPack, signal } = deps
   const changes = new Map<string, CapturedChange>(
     deps.initial.map((change) => [pathKey(changePath(change)), change]),
   )
+  let manifestDigest = deps.manifestDigest
+  let hasCommits = false
 
   const store = async (state: FileState, content: AsyncIterable<Uint8Array> | undefined) => {
     if (!content) throw new TuttiError('internal', 'A captured file came without its content.')
@@ -47,45 +51,77 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
     if (id !== state.hash)
       throw new TuttiError('data_loss', 'A captured file does not have the hash that was announced.')
   }
+  const storePack = async (pack: AsyncIterable<Uint8Array>): Promise<BlobId | undefined> => {
+    const id = await blobs.put(pack, signal)
+    try {
+      await checkPack(blobs.stream(id, signal), signal)
+      return id
+    } catch (error) {
+      if (error instanceof TuttiError && error.code === 'failed_precondition') return undefined
+      throw error
+    }
+  }
 
   return {
-    sink: {
-      async change(change, content) {
-        const file = changedFile(change)
-        if (file) await store(file, content)
-        changes.set(pathKey(changePath(change)), change)
-        await write(fileChange(change, incarnation))
-      },
-      skipped: (path, reason, size) =>
-        write({
-          type: 'file_skipped',
-          incarnation,
-          path: pathFields(path).path,
-          reason,
-          ...(size !== undefined && { size }),
-        }),
+    sink() {
+      const captured: CapturedChange[] = []
+      const others: RunEvent[] = []
+      let commits = 0
+      return {
+        async change(change, content) {
+          const file = changedFile(change)
+          if (file) await store(file, content)
+          captured.push(change)
+        },
+        async skipped(path, reason, size) {
+          const at = pathFields(path).path
+          others.push({
+            type: 'file_skipped',
+            incarnation,
+            path: at,
+            reason,
+            ...(size !== undefined && { size }),
+          })
+        },
+        async gitState({ commit, onto, head, branch, commits: made }, bytes) {
+          const pack = await storePack(bytes)
+          if (pack === undefined) {
+            others.push({ type: 'file_skipped', incarnation, path: '.git', reason: 'unsafe_object' })
+            return false
+          }
+          others.push({
+            type: 'git_state',
+            incarnation,
+            commit,
+            pack,
+            ...(onto !== undefined && { onto }),
+            ...(head !== undefined && { head }),
+            ...(branch !== undefined && { branch }),
+          })
+          for (const { sha, message } of made) others.push({ type: 'git_commit', sha, message })
+          commits = made.length
+          return true
+        },
+        async committed(summary) {
+          const events = [...captured.map((change) => fileChange(change, incarnation)), ...others]
+          if (captured.length > 0) {
+            const { manifestDigest: digest, entries } = summary
+            events.push({ type: 'workspace_captured', incarnation, manifestDigest: digest, entries })
+          }
+          if (events.length > 0) await write(...events)
+          for (const change of captured) changes.set(pathKey(changePath(change)), change)
+          manifestDigest = summary.manifestDigest
+          hasCommits ||= commits > 0
+        },
+      }
     },
     treeChanges: () => [...changes.values()].map((change) => treeChange(change, blobs, signal)),
-    checkpointed: () => changes.clear(),
-  }
-}
-
-function fileChange(change: CapturedChange, incarnation: number): RunEvent {
-  const base = change.base && { base: change.base }
-  if (change.action === 'deleted') {
-    return { type: 'file_change', incarnation, ...pathFields(change.path), action: 'deleted', ...base }
-  }
-  const { path, fileType, mode } = change.state
-  const file = changedFile(change)
-  return {
-    type: 'file_change',
-    incarnation,
-    ...pathFields(path),
-    action: change.action,
-    fileType,
-    mode,
-    ...(file && { hash: file.hash, size: file.size }),
-    ...base,
+    manifestDigest: () => manifestDigest,
+    hasCommits: () => hasCommits,
+    checkpointed() {
+      changes.clear()
+      hasCommits = false
+    },
   }
 }
 
@@ -95,25 +131,4 @@ function treeChange(change: CapturedChange, blobs: BlobStore, signal: AbortSigna
   if (!file) return { path: changePath(change), deleted: true }
   const { path, mode, size, hash } = file
   return { path, mode, size, content: () => blobs.stream(hash, signal) }
-}
-
-/** The change that an event in the log stands for. */
-export function changeOfEvent(event: Extract<RunEvent, { type: 'file_change' }>): CapturedChange {
-  const path = event.pathB64 ? Buffer.from(event.pathB64, 'base64') : new TextEncoder().encode(event.path)
-  const base = event.base && { base: event.base }
-  const { action, fileType = 'file', mode = '100644' } = event
-  if (action === 'deleted') return { action, path, ...base }
-  if (fileType === 'dir' || mode === '040000')
-    return { action, state: { path, fileType: 'dir', mode: '040000' }, ...base }
-  return {
-    action,
-    state: {
-      path,
-      fileType,
-      mode,
-      size: event.size ?? 0,
-      hash: event.hash as BlobId,
-    },
-    ...base,
-  }
 }

@@ -133,6 +133,7 @@ describe('capture', () => {
       manifestDigest: manifestDigest(expected.values()),
       entries: expected.size,
       changes: 0,
+      wrong: [],
     })
     expect((await capture(server)).changes).toEqual([])
     const git = await shell(
@@ -292,6 +293,7 @@ describe('capture', () => {
     const recorded = await capture(server)
     expect(named(recorded)).toEqual(['+ a\\b 100644', '+ left.txt 100644', '+ nested/file 100644'])
     expect(recorded.skipped.toSorted((a, b) => a.path.localeCompare(b.path))).toEqual([
+      { path: '.git', reason: 'unreadable' },
       { path: '.GIT', reason: 'unsafe_name' },
       { path: 'a\\.git', reason: 'unsafe_name' },
     ])
@@ -326,6 +328,17 @@ describe('capture', () => {
     await destroy()
   })
 
+  test('a folder whose files cannot be looked at is not taken for an empty one', async () => {
+    const { server, destroy } = await hydrated()
+    await shell(server, 'mkdir shut; echo 1 > shut/a')
+    await capture(server)
+    await shell(server, 'chmod 600 shut')
+    const recorded = await capture(server)
+    expect(named(recorded)).toEqual([])
+    expect(recorded.skipped).toEqual([{ path: 'shut/a', reason: 'unreadable' }])
+    await destroy()
+  })
+
   test('no fifo in the place of a file that git reads makes a capture wait', async () => {
     const { server, destroy } = await hydrated()
     const fifos = '.git/info/exclude .git/HEAD .git/config .git/index sub/.gitignore'
@@ -337,6 +350,7 @@ describe('capture', () => {
     const recorded = await capture(server)
     expect(named(recorded)).toEqual(['+ sub/x.log 100644', '+ two 100644'])
     expect(recorded.skipped).toEqual([
+      { path: '.git', reason: 'unreadable' },
       { path: '.git/info/exclude', reason: 'special' },
       { path: 'sub/.gitignore', reason: 'special' },
     ])

@@ -4,7 +4,11 @@ export type {
   CaptureSummary,
   CapturedChange,
   FileState,
+  GitCommit,
+  GitStateReport,
+  Hydrated,
   HydrateRequest,
+  RecordedGitState,
 } from './port.ts'
 export { buildAgentServer } from './build-agent-server.ts'
 export { agentServerMounts, insideMounts, type AgentServerFiles } from './inside-paths.ts'

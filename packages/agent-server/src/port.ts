@@ -5,10 +5,37 @@ import type { CapturedChange, FileState } from '@tutti/workspace'
 
 export type { CapturedChange, FileState }
 
+/** A commit of the agent's own. */
+export interface GitCommit {
+  readonly sha: string
+  /** At most 1,000 characters of it. */
+  readonly message: string
+}
+
+/** What of the agent's own repository (HEAD, refs, stash, index, a merge or rebase in progress) differs from what the host has. */
+export interface GitStateReport {
+  /** The commit that holds all of it; only the agent server reads it. */
+  readonly commit: string
+  /** The state whose packs must be there first; absent when this pack needs nothing but the source. */
+  readonly onto?: string
+  /** Commit of HEAD; absent before the first. */
+  readonly head?: string
+  /** Full name of the ref that HEAD is; absent when it is detached. */
+  readonly branch?: string
+  /** New on HEAD and the branches, oldest first. */
+  readonly commits: readonly GitCommit[]
+  /** Bytes of the pack. */
+  readonly size: number
+}
+
 export interface CaptureSink {
   /** Called once for each change, in path order. For a file or link, `content` are the bytes that were hashed. */
   change(change: CapturedChange, content: AsyncIterable<Uint8Array> | undefined): Promise<void>
   skipped(path: Uint8Array, reason: FileSkipReason, size: number | undefined): Promise<void>
+  /** After the changes, at most once. `pack` is whole, but not checked; false refuses it, and the next one will not build on it. */
+  gitState(report: GitStateReport, pack: AsyncIterable<Uint8Array>): Promise<boolean>
+  /** The capture is whole. What came before is kept only together with this. */
+  committed(summary: CaptureSummary): Promise<void>
 }
 
 export interface CaptureSummary {
@@ -18,6 +45,18 @@ export interface CaptureSummary {
   readonly changes: number
 }
 
+export interface Hydrated extends CaptureSummary {
+  /** Paths, at most 1,000, that are not as the commit and the changes say: the file system or the machine has failed. */
+  readonly wrong: readonly Uint8Array[]
+}
+
+/** A state that a {@link GitStateReport} told of. */
+export interface RecordedGitState {
+  readonly commit: string
+  /** Its packs, each after the one that it needs; each is read at most once. */
+  readonly packs: readonly AsyncIterable<Uint8Array>[]
+}
+
 export interface HydrateRequest {
   /** Checked out raw: no filters, no attributes. */
   readonly commit: string
@@ -25,6 +64,8 @@ export interface HydrateRequest {
   readonly head?: string
   /** A git pack with what the commit needs beyond the objects that are mounted; read to its end at most once. */
   readonly pack?: AsyncIterable<Uint8Array>
+  /** What the agent's own repository was. */
+  readonly git?: RecordedGitState
   /** Branch name that HEAD points to inside. */
   readonly branch: string
   /** Changes after that commit, applied on top; deletions first. */
@@ -35,9 +76,11 @@ export interface HydrateRequest {
 /** The host's end of the link to the one program inside a sandbox (design §3). */
 export interface AgentServer extends AgentHost {
   /** Writes the workspace and remembers it as the state that the next capture compares with. */
-  hydrate(request: HydrateRequest, signal: AbortSignal): Promise<CaptureSummary>
+  hydrate(request: HydrateRequest, signal: AbortSignal): Promise<Hydrated>
   /** Reports every change since the last capture (or hydration). One at a time: calls queue up. */
   capture(sink: CaptureSink, signal: AbortSignal): Promise<CaptureSummary>
+  /** Takes what has changed since for no work of the agent's: the next capture does not report it. */
+  absorb(signal: AbortSignal): Promise<void>
   /** What `toolEnded` does: the worker sets it to a capture into the store and the log. */
   onToolEnded(capture: (signal: AbortSignal) => Promise<void>): void
   /** Ends every process that the agent started, inside; the server lives on. */

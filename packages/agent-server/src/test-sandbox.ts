@@ -16,7 +16,7 @@ import { buildAgentServer } from './build-agent-server.ts'
 import { startAgentServer } from './host/start-agent-server.ts'
 import { agentServerMounts } from './inside-paths.ts'
 import type { AgentHost } from '@tutti/agent'
-import type { AgentServer, CapturedChange, CaptureSink } from './port.ts'
+import type { AgentServer, CapturedChange, CaptureSink, GitStateReport } from './port.ts'
 
 /** For tests: a bare mirror with one commit, and sandboxes with running agent servers on it. */
 export interface TestBench {
@@ -142,10 +142,16 @@ export async function shell(host: AgentHost, line: string, signal: AbortSignal =
   }
 }
 
+export interface RecordedPack {
+  readonly report: GitStateReport
+  readonly pack: Buffer
+}
+
 export interface Recorded {
   readonly changes: CapturedChange[]
   readonly contents: Map<string, Buffer>
   readonly skipped: { path: string; reason: string }[]
+  readonly packs: RecordedPack[]
   readonly sink: CaptureSink
 }
 
@@ -154,7 +160,9 @@ export function recordCapture(): Recorded {
   const changes: CapturedChange[] = []
   const contents = new Map<string, Buffer>()
   const skipped: { path: string; reason: string }[] = []
+  const packs: RecordedPack[] = []
   return {
+    packs,
     changes,
     contents,
     skipped,
@@ -170,6 +178,11 @@ export function recordCapture(): Recorded {
       async skipped(path, reason) {
         skipped.push({ path: Buffer.from(path).toString('latin1'), reason })
       },
+      async gitState(report, pack) {
+        packs.push({ report, pack: Buffer.concat(await Array.fromAsync(pack)) })
+        return true
+      },
+      async committed() {},
     },
   }
 }

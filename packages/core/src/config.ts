@@ -91,6 +91,12 @@ export const settings = {
     'TUTTI_CAPTURE_INTERVAL',
     'bounds the work that a lost sandbox can take with it',
   ),
+  'turn.checkpoint_interval': setting(
+    'ms',
+    5 * minute,
+    'TUTTI_CHECKPOINT_INTERVAL',
+    'bounds what a recovery replays after a long turn; there is one at each commit of the agent too',
+  ),
   'turn.capture_timeout': setting(
     'ms',
     15 * minute,

@@ -21,6 +21,8 @@ export const limits = {
   shellTailBytes: 64 << 10,
   /** One captured file, in bytes; a larger one is skipped with an event. */
   maxFileBytes: 512 << 20,
+  /** What one capture may bring of the agent's own commits and staged files, in bytes. */
+  maxGitStateBytes: 512 << 20,
   /** Sandboxes lost within one turn before the agent ends in ERROR `sandbox_lost` (design §4). */
   maxRestarts: 3,
   /** Boots of a sandbox before `boot_timeout` or `setup_failed`. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { checkBranch, checkRefName, mirrorRefs, TuttiError } from '@tutti/core'
+import { checkPack } from './check-pack.ts'
 import { combineAttempts } from './combine.ts'
 import { importCommit } from './fast-import.ts'
 import { withLockRepair } from './lock-repair.ts'
@@ -91,6 +92,8 @@ export function createMirror(
       if (commit === base) return undefined
       return packBeyondSource(git, path, commit, base, signal)
     },
+
+    checkPack: (pack, signal) => checkPack(git, path, pack, signal),
 
     async treeOf(commit, signal) {
       const there = known.get(checkHash(commit, 'commit'))

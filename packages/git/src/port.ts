@@ -80,6 +80,12 @@ export interface Mirror {
     request: { readonly commit: string; readonly base: string },
     signal: AbortSignal,
   ): Promise<AsyncIterable<Uint8Array> | undefined>
+  /**
+   * Reads a pack of an agent's to its end and looks at each object. None of them gets in.
+   *
+   * @throws TuttiError `failed_precondition` with what git finds wrong.
+   */
+  checkPack(pack: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>
   treeOf(commit: string, signal: AbortSignal): Promise<string>
   /** Number of paths that differ. */
   countChanges(from: string, to: string, signal: AbortSignal): Promise<number>

@@ -5,6 +5,7 @@ export type {
   EnsembleEvent,
   FileSkipReason,
   InteractionEvent,
+  RecoveryEvent,
   RunEvent,
   RunEventType,
   SessionEvent,

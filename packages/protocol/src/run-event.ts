@@ -124,6 +124,8 @@ export type WorkspaceEvent =
       base?: BlobId
     }
   | { type: 'file_skipped'; incarnation: number; path: string; reason: FileSkipReason; size?: number }
+  /** Ends what one capture found: `manifestDigest` is that of the whole workspace with every `file_change` up to here. */
+  | { type: 'workspace_captured'; incarnation: number; manifestDigest: string; entries: number }
   | {
       type: 'checkpoint'
       incarnation: number
@@ -134,8 +136,53 @@ export type WorkspaceEvent =
       manifestDigest: string
     }
   | { type: 'git_commit'; sha: string; message: string }
+  /** The agent's own repository as it is now: HEAD, refs, stash, index, and a merge or rebase in progress. */
+  | {
+      type: 'git_state'
+      incarnation: number
+      /** Holds all of it; PROTOCOL.md says how. */
+      commit: string
+      /** A git pack with the objects of `commit` that neither the source nor the packs of `onto` have. */
+      pack: BlobId
+      /** An earlier state's `commit`; absent when the pack needs only the source. */
+      onto?: string
+      /** Commit of HEAD; absent before the first. */
+      head?: string
+      /** Full name of the ref that HEAD is; absent when it is detached. */
+      branch?: string
+    }
+  | RecoveryEvent
 
-export type FileSkipReason = 'too_large' | 'special' | 'unsafe_name' | 'unreadable' | 'limit'
+export type FileSkipReason =
+  | 'too_large'
+  | 'special'
+  | 'unsafe_name'
+  | 'unreadable'
+  | 'limit'
+  /** git finds an object of the agent's unsafe. */
+  | 'unsafe_object'
+
+/** A new sandbox has the workspace of the one before it. */
+export interface RecoveryEvent {
+  type: 'recovery'
+  /** The new one. */
+  incarnation: number
+  /** `lost`: the one before it ended by itself or with its worker; `released`: it was given up in good order. */
+  reason: 'lost' | 'released'
+  /** The checkpoint that the files come from. */
+  commit: string
+  /** Paths that had changed after it and were written over it. */
+  replayed: number
+  /** `rebuilt`: of the agent's index nothing usable was known, and it is that of HEAD. */
+  index: 'restored' | 'rebuilt'
+  manifestDigest: string
+  /** The digest is the one that the log recorded; false when the last capture before the loss had not come to its end. */
+  proven: boolean
+  /** What of the workspace is not there, at most 100 of it. */
+  missing: { path: string; reason: FileSkipReason }[]
+  /** How many there are beyond those. */
+  moreMissing?: number
+}
 
 /** Commands that must be immediate; `runTurn` reads them from the log and acknowledges each (design §3). */
 export type CommandEvent =

@@ -141,6 +141,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     hostQueue: hostTaskQueue(host),
     maxSandboxes: config['sandboxes.max'],
     captureIntervalMs: config['turn.capture_interval'],
+    checkpointIntervalMs: config['turn.checkpoint_interval'],
     captureTimeoutMs: config['turn.capture_timeout'],
     stopGraceMs: config['stop.grace'],
     stopAnswerMs: config['stop.answer'],

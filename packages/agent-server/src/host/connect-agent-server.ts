@@ -10,7 +10,7 @@ import { createLink } from '../link/link.ts'
 import type { AgentServer } from '../port.ts'
 import { contentHead, packEndHead, packHead, toWireChange } from '../wire-change.ts'
 import { receiveCapture } from './receive-capture.ts'
-import { captureSummary, contentMessage, execExit, execOutput, reported } from './reported.ts'
+import { hydrated, contentMessage, execExit, execOutput, reported } from './reported.ts'
 
 export interface ConnectOptions {
   /** The running agent server. */
@@ -118,11 +118,19 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
     },
 
     async hydrate(request, signal) {
-      const { commit, head = commit, branch, pack } = request
-      const params: HydrateParams = { commit, head, branch, hasPack: pack !== undefined }
+      const { commit, head = commit, branch, git } = request
+      const packs = [...(request.pack ? [request.pack] : []), ...(git?.packs ?? [])]
+      const params: HydrateParams = {
+        commit,
+        head,
+        branch,
+        packs: packs.length,
+        statePacks: git?.packs.length ?? 0,
+        ...(git && { state: git.commit }),
+      }
       const call = caller.call('hydrate', params, signal)
       const sending = (async () => {
-        if (pack) {
+        for (const pack of packs) {
           await sendChunks(call, packHead, pack)
           await call.send(packEndHead)
         }
@@ -136,7 +144,8 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
       sending.catch(() => call.cancel())
       // Its own failure explains more than the cancellation that follows from it.
       await Promise.race([sending, call.result])
-      return reported(captureSummary, await call.result, 'a summary')
+      const { wrong, ...summary } = reported(hydrated, await call.result, 'a summary')
+      return { ...summary, wrong: wrong.map((path) => Buffer.from(path, 'base64')) }
     },
 
     capture(sink, signal) {
@@ -151,6 +160,13 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
       const result = captures.then(run)
       captures = result.catch(() => {})
       return result
+    },
+
+    async absorb(signal) {
+      const run = () => caller.call('absorb', {}, signal).result
+      const result = captures.then(run)
+      captures = result.catch(() => {})
+      await result
     },
 
     async killProcesses(signal) {

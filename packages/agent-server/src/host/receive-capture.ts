@@ -18,8 +18,14 @@ export async function receiveCapture(call: OutgoingCall, sink: CaptureSink): Pro
   const changesInOrder = createOrder()
   const skippedInOrder = createOrder()
   let changes = 0
+  let hasState = false
+  let takesState = true
   for (let next = await messages.next(); !next.done; next = await messages.next()) {
-    const { change, skipped, summary } = reported(captureHead, next.value.head, 'a part of a capture')
+    const { change, skipped, gitState, summary } = reported(
+      captureHead,
+      next.value.head,
+      'a part of a capture',
+    )
     if (change) {
       const captured = fromWireChange(change)
       changesInOrder(changePath(captured))
@@ -29,9 +35,16 @@ export async function receiveCapture(call: OutgoingCall, sink: CaptureSink): Pro
       const path = Buffer.from(skipped.path, 'base64')
       skippedInOrder(path)
       await sink.skipped(path, skipped.reason, skipped.size)
+    } else if (gitState) {
+      if (hasState) throw contradiction()
+      hasState = true
+      const pack = contentOf(messages, gitState.size)
+      takesState = await sink.gitState(gitState, pack)
+      for await (const _ of pack) void _
     } else {
       if (summary?.changes !== changes) throw contradiction()
-      await call.send('commit')
+      await sink.committed(summary)
+      await call.send(takesState ? 'commit' : 'commit_without_state')
       const result = reported(captureSummary, await call.result, 'a summary')
       if (!isDeepStrictEqual(result, summary)) throw contradiction()
       return result

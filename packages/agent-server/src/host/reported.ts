@@ -3,7 +3,7 @@ import type { HostExecExit } from '@tutti/agent'
 import { isBlobId, limits, pathProblem, TuttiError, type BlobId } from '@tutti/core'
 import type { FileSkipReason } from '@tutti/protocol'
 import { z, type ZodType } from 'zod'
-import type { CaptureSummary } from '../port.ts'
+import type { CaptureSummary, GitStateReport } from '../port.ts'
 import { contentHead, type WireChange } from '../wire-change.ts'
 
 /**
@@ -38,11 +38,12 @@ export const execExit: ZodType<HostExecExit> = z
 
 const count = z.int().nonnegative()
 
-export const captureSummary: ZodType<CaptureSummary> = z.strictObject({
+const captureSummaryFields = z.strictObject({
   manifestDigest: z.string().regex(/^[0-9a-f]{64}$/),
   entries: count,
   changes: count,
 })
+export const captureSummary: ZodType<CaptureSummary> = captureSummaryFields
 
 /** No path of Linux is longer, nor the target of a link, in bytes. */
 const maxPathBytes = 4096
@@ -77,6 +78,11 @@ const folder = { fileType: z.literal('dir'), mode: z.literal('040000') }
 const created = { action: z.literal('created'), path }
 const modified = { action: z.literal('modified'), path, base: blobId }
 
+const maxWrong = 1000
+
+/** What a hydration says, with `wrong` as base64. */
+export const hydrated = captureSummaryFields.extend({ wrong: z.array(path).max(maxWrong) })
+
 const change = z.discriminatedUnion('action', [
   // An empty folder that goes had no content.
   z.strictObject({ action: z.literal('deleted'), path, base: z.exactOptional(blobId) }),
@@ -106,11 +112,25 @@ const skipped = z.strictObject({
   size: z.number().nonnegative().max(maxSkippedSize).refine(Number.isInteger).optional(),
 })
 
+const objectId = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/)
+/** No ref of git is longer, in characters. */
+const maxRefName = 4096
+
+const gitState = z.strictObject({
+  commit: objectId,
+  onto: z.exactOptional(objectId),
+  head: z.exactOptional(objectId),
+  branch: z.exactOptional(z.string().startsWith('refs/').max(maxRefName)),
+  commits: z.array(z.strictObject({ sha: objectId, message: z.string().max(1000) })).max(100),
+  size: count.max(limits.maxGitStateBytes),
+}) satisfies ZodType<GitStateReport>
+
 /** One message of a capture that is not content. */
 export const captureHead = z
   .strictObject({
     change: change.optional(),
     skipped: skipped.optional(),
+    gitState: gitState.optional(),
     summary: captureSummary.optional(),
   })
   .refine((head) => Object.values(head).filter((part) => part !== undefined).length === 1)

@@ -12,12 +12,16 @@ import {
   type ScannedTree,
 } from '@tutti/workspace'
 import { ancestors, emptyFolders } from './empty-folders.ts'
+import type { GitStateReport } from '../port.ts'
+import type { WrittenWorkspace } from './hydrate.ts'
 import type { IgnoredPaths } from './ignored-paths.ts'
+import type { CapturedRepository } from './repository/captured-repository.ts'
 import { readContent, type ReadContent } from './read-content.ts'
 import {
   knownFolder,
   summarize,
   type KnownFile,
+  type KnownPath,
   type KnownPaths,
   type WorkspaceSummary,
 } from './workspace-state.ts'
@@ -26,21 +30,28 @@ import {
 export interface CaptureOutput {
   change(change: CapturedChange, content: ReadContent | undefined): Promise<void>
   skipped(path: Uint8Array, reason: FileSkipReason, size: number | undefined): Promise<void>
-  /** Resolves when all of it is safe with the host. Only then does the workspace count as captured. */
-  committed(summary: WorkspaceSummary): Promise<void>
+  /** The agent's own repository, when it has changed. */
+  gitState(report: GitStateReport, pack: AsyncIterable<Uint8Array>): Promise<void>
+  /** Resolves when all of it is safe with the host, but for a state that it refuses. Only then does the workspace count as captured. */
+  committed(summary: WorkspaceSummary): Promise<{ readonly takesState: boolean }>
 }
 
 export interface CapturedWorkspace {
   /** Takes the whole workspace as it is for the state that the next capture compares with; nothing is ignored then. */
-  adopt(gitlinks: readonly string[], signal: AbortSignal): Promise<WorkspaceSummary>
+  adopt(written: Written, signal: AbortSignal): Promise<WorkspaceSummary & { readonly wrong: string[] }>
   capture(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
+  /** Takes what has changed for no work of the agent's: the next capture compares with it, and its digest leaves it out. */
+  absorb(signal: AbortSignal): Promise<void>
 }
+
+type Written = Pick<WrittenWorkspace, 'gitlinks' | 'expected'>
 
 type LookedAt = ScannedTree & { readonly empty: ReadonlySet<string> }
 
 export interface CapturedWorkspaceParts {
   readonly root: string
   readonly ignored: IgnoredPaths
+  readonly repository: CapturedRepository
   readonly maxFileBytes: number
 }
 
@@ -48,9 +59,12 @@ export interface CapturedWorkspaceParts {
 export function createCapturedWorkspace({
   root,
   ignored,
+  repository,
   maxFileBytes,
 }: CapturedWorkspaceParts): CapturedWorkspace {
   let known: KnownPaths = new Map()
+  /** What these paths are to the host, which knows nothing of what was absorbed. */
+  let absorbed = new Map<string, KnownPath | undefined>()
   let gitlinks: ReadonlySet<string> = new Set()
   let ignoredPaths = new Set<string>()
   let seenFolders = new Set<string>()
@@ -73,7 +87,8 @@ export function createCapturedWorkspace({
   }
 
   const emptyIn = ({ folders, unreadable }: ScannedTree, files: ScannedTree['files']) => {
-    const empty = emptyFolders(folders, files.keys(), gitlinks)
+    // What could not be looked at keeps its folder from being empty: what was known of it is still there.
+    const empty = emptyFolders(folders, [...files.keys(), ...unreadable], gitlinks)
     for (const key of unreadable) empty.delete(key)
     return empty
   }
@@ -123,14 +138,14 @@ export function createCapturedWorkspace({
   }
 
   return {
-    async adopt(links, signal) {
-      gitlinks = new Set(links)
+    async adopt(written, signal) {
+      gitlinks = new Set(written.gitlinks)
       ignoredPaths = new Set()
       seenFolders = new Set()
       reported = new Set()
       const tree = await scan(isGitlink, signal)
       rules = rulesNow(tree)
-      const next = new Map<string, KnownFile | typeof knownFolder>()
+      const next = new Map<string, KnownPath>()
       for (const [key, file] of tree.files) {
         signal.throwIfAborted()
         const content = await readContent(absolute(key), file)
@@ -139,50 +154,99 @@ export function createCapturedWorkspace({
       }
       for (const key of emptyIn(tree, tree.files)) next.set(key, knownFolder)
       known = next
-      return summarize(known, 0)
+      absorbed = new Map()
+      return { ...summarize(known, absorbed, 0), wrong: differing(known, written.expected) }
     },
 
     async capture(output, signal) {
-      const tree = await look(signal)
-      const next = new Map(known)
-      const skips = new Map<string, FileSkipReason>()
-      for (const [key, reason] of ignored.problems()) skips.set(key, reason)
-      for (const key of tree.special) skips.set(key, 'special')
-      for (const key of tree.unsafe) skips.set(key, 'unsafe_name')
-      for (const key of tree.unreadable) skips.set(key, 'unreadable')
-      const isUnknown = belowAny(new Set(tree.unreadable))
-      const unreadable = new Set(tree.unreadable)
-
-      const keys = new Set([...tree.files.keys(), ...tree.empty])
-      // A path that could not be looked at is not gone, and only a walk that came to its end gets here.
-      for (const key of known.keys()) if (!unreadable.has(key) && !isUnknown(key)) keys.add(key)
+      const found = await difference(signal)
       let changes = 0
+      for await (const [change, content] of found.changes) {
+        changes += 1
+        await output.change(change, content)
+      }
+      const own = await repository.changed(signal)
+      try {
+        if (own.report) await output.gitState(own.report, own.bytes())
+        for (const [path, reason] of own.problems) found.skips.set(path, reason)
+        const reportedNow = new Set<string>()
+        for (const [key, reason] of [...found.skips].sort(([left], [right]) => (left < right ? -1 : 1))) {
+          const mark = `${reason} ${key}`
+          reportedNow.add(mark)
+          const size = found.sizeOf(key)
+          if (!reported.has(mark))
+            await output.skipped(pathBytes(key), reason, size === undefined ? undefined : Number(size))
+        }
+        const notLogged = new Map(absorbed)
+        for (const key of found.changed) notLogged.delete(key)
+        const summary = summarize(found.next, notLogged, changes)
+        const { takesState } = await output.committed(summary)
+        known = found.next
+        absorbed = notLogged
+        reported = reportedNow
+        if (takesState) own.taken()
+        else own.refused()
+        return summary
+      } finally {
+        await own.dispose()
+      }
+    },
+
+    async absorb(signal) {
+      const found = await difference(signal)
+      for await (const _ of found.changes) void _
+      for (const key of found.changed) if (!absorbed.has(key)) absorbed.set(key, known.get(key))
+      known = found.next
+      repository.absorb()
+    },
+  }
+
+  /** What is there now beside what is known; `next` and `changed` are whole when `changes` has come to its end. */
+  async function difference(signal: AbortSignal) {
+    const tree = await look(signal)
+    const next = new Map(known)
+    const changed = new Set<string>()
+    const skips = new Map<string, FileSkipReason>()
+    for (const [key, reason] of ignored.problems()) skips.set(key, reason)
+    for (const key of tree.special) skips.set(key, 'special')
+    for (const key of tree.unsafe) skips.set(key, 'unsafe_name')
+    for (const key of tree.unreadable) skips.set(key, 'unreadable')
+    const isUnknown = belowAny(new Set(tree.unreadable))
+    const unreadable = new Set(tree.unreadable)
+    const keys = new Set([...tree.files.keys(), ...tree.empty])
+    // A path that could not be looked at is not gone, and only a walk that came to its end gets here.
+    for (const key of known.keys()) if (!unreadable.has(key) && !isUnknown(key)) keys.add(key)
+
+    async function* changes(): AsyncGenerator<[CapturedChange, ReadContent | undefined]> {
       for (const key of [...keys].sort()) {
         signal.throwIfAborted()
         const before = known.get(key)
         const file = tree.files.get(key)
         const earlier = before?.fileType === 'dir' ? undefined : before
         const base = earlier ? { base: earlier.hash } : {}
+        const path = pathBytes(key)
         if (tree.empty.has(key)) {
           if (before?.fileType === 'dir') continue
-          if (pathProblem(pathBytes(key)) !== undefined) {
+          if (pathProblem(path) !== undefined) {
             skips.set(key, 'unsafe_name')
             continue
           }
           next.set(key, knownFolder)
-          changes += 1
-          const state = { path: pathBytes(key), ...knownFolder }
-          await output.change({ action: before ? 'modified' : 'created', state, ...base }, undefined)
+          changed.add(key)
+          yield [
+            { action: before ? 'modified' : 'created', state: { path, ...knownFolder }, ...base },
+            undefined,
+          ]
           continue
         }
         if (!file) {
           next.delete(key)
-          changes += 1
-          await output.change({ action: 'deleted', path: pathBytes(key), ...base }, undefined)
+          changed.add(key)
+          yield [{ action: 'deleted', path, ...base }, undefined]
           continue
         }
         if (earlier && isUnchanged(earlier, file)) continue
-        if (pathProblem(pathBytes(key)) !== undefined) {
+        if (pathProblem(path) !== undefined) {
           skips.set(key, 'unsafe_name')
           continue
         }
@@ -199,36 +263,38 @@ export function createCapturedWorkspace({
         try {
           next.set(key, content.known)
           if (earlier && earlier.hash === content.known.hash && earlier.mode === content.known.mode) continue
+          changed.add(key)
           const { fileType, mode, size, hash } = content.known
-          changes += 1
-          await output.change(
-            {
-              action: earlier ? 'modified' : 'created',
-              state: { path: pathBytes(key), fileType, mode, size, hash },
-              ...base,
-            },
-            content,
-          )
+          const state = { path, fileType, mode, size, hash }
+          yield [{ action: earlier ? 'modified' : 'created', state, ...base }, content]
         } finally {
           await content.dispose()
         }
       }
-      const reportedNow = new Set<string>()
-      for (const [key, reason] of [...skips].sort(([left], [right]) => (left < right ? -1 : 1))) {
-        const mark = `${reason} ${key}`
-        reportedNow.add(mark)
-        const size = tree.files.get(key)?.stat.size
-        if (!reported.has(mark)) {
-          await output.skipped(pathBytes(key), reason, size === undefined ? undefined : Number(size))
-        }
-      }
-      const summary = summarize(next, changes)
-      await output.committed(summary)
-      known = next
-      reported = reportedNow
-      return summary
-    },
+    }
+    return {
+      changes: changes(),
+      next,
+      changed,
+      skips,
+      sizeOf: (key: string) => tree.files.get(key)?.stat.size,
+    }
   }
+}
+
+const maxWrong = 1000
+
+/** Paths, as base64, that are not what they must be. */
+function differing(known: KnownPaths, expected: Written['expected']): string[] {
+  const wrong: string[] = []
+  for (const [key, { mode, hash }] of expected) {
+    const entry = known.get(key)
+    const isRight =
+      entry?.mode === mode && (hash === undefined || (entry.fileType !== 'dir' && entry.hash === hash))
+    if (!isRight) wrong.push(key)
+  }
+  for (const key of known.keys()) if (!expected.has(key)) wrong.push(key)
+  return wrong.slice(0, maxWrong).map((key) => pathBytes(key).toString('base64'))
 }
 
 const isUnchanged = (before: KnownFile, file: ScannedFile): boolean =>

@@ -7,6 +7,8 @@ export interface GitRun {
   readonly cwd: string
   /** Taken as fast as git reads it. */
   readonly input?: Uint8Array | AsyncIterable<Uint8Array>
+  /** Beside what the sandbox has; no other `GIT_` variable reaches git. */
+  readonly env?: Readonly<Record<string, string>>
   /** Exit codes that are answers, not failures. */
   readonly accept?: readonly number[]
   readonly signal?: AbortSignal
@@ -44,7 +46,7 @@ export function runGit(args: readonly string[], run: GitRun): Promise<Buffer> {
     if (signal?.aborted) return reject(cancelled(args))
     const child = spawn('git', [...settings.flatMap((setting) => ['-c', setting]), ...args], {
       cwd: run.cwd,
-      env: { ...Object.fromEntries(inherited), ...environment },
+      env: { ...Object.fromEntries(inherited), ...environment, ...run.env },
       // A group of its own, so that what git has started goes with it.
       detached: true,
       stdio: ['pipe', 'pipe', 'pipe'],

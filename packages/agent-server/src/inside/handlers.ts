@@ -9,11 +9,13 @@ import { runExec, type ExecParams } from './exec.ts'
 import { readWorkspaceFile, writeWorkspaceFile } from './files.ts'
 import { hydrateWorkspace, type HydrateParams } from './hydrate.ts'
 import { createIgnoredPaths } from './ignored-paths.ts'
+import { createCapturedRepository, type CapturedRepository } from './repository/captured-repository.ts'
 import type { InsideSettings } from './settings.ts'
 
 interface Ready {
   readonly settings: InsideSettings
   readonly workspace: CapturedWorkspace
+  readonly repository: CapturedRepository
   readonly env: Readonly<Record<string, string>>
 }
 
@@ -31,13 +33,15 @@ export function createHandlers(): {
 
   const handlers = {
     async hello(settings: InsideSettings) {
+      const repository = createCapturedRepository(settings.workdir, settings.home)
       const workspace = createCapturedWorkspace({
         root: settings.workdir,
         ignored: createIgnoredPaths(settings.workdir, settings.home),
+        repository,
         maxFileBytes: settings.maxFileBytes,
       })
       const env = settings.egressSocket === undefined ? {} : await startEgressRelay(settings.egressSocket)
-      ready = { settings, workspace, env }
+      ready = { settings, workspace, repository, env }
     },
     async exec(params: ExecParams, call: CallStream, signal: AbortSignal) {
       const { settings, env } = need()
@@ -48,9 +52,14 @@ export function createHandlers(): {
       })
     },
     async hydrate(params: HydrateParams, call: CallStream, signal: AbortSignal) {
-      const { settings, workspace } = need()
-      const gitlinks = await hydrateWorkspace(params, call, signal, settings)
-      return workspace.adopt(gitlinks, signal)
+      const { settings, workspace, repository } = need()
+      const { tips, ...written } = await hydrateWorkspace(params, call, signal, settings)
+      const { head, state, statePacks } = params
+      repository.adopt({ base: head, ...(state !== undefined && { state }), packs: statePacks, tips })
+      return workspace.adopt(written, signal)
+    },
+    async absorb(_: unknown, _call: CallStream, signal: AbortSignal) {
+      await need().workspace.absorb(signal)
     },
     async capture(_: unknown, call: CallStream, signal: AbortSignal) {
       return need().workspace.capture(captureTo(call), signal)
@@ -93,9 +102,16 @@ function captureTo(call: CallStream): CaptureOutput {
           ...(size === undefined ? {} : { size }),
         },
       }),
+    async gitState(report, bytes) {
+      await call.send({ gitState: report })
+      for await (const chunk of bytes) await call.send(contentHead, chunk)
+    },
     async committed(summary) {
       await call.send({ summary })
-      for await (const { head } of call.messages) if (head === 'commit') return
+      for await (const { head } of call.messages) {
+        if (head === 'commit') return { takesState: true }
+        if (head === 'commit_without_state') return { takesState: false }
+      }
       // A caller that went away has not taken the changes.
       throw new TuttiError(
         'cancelled',

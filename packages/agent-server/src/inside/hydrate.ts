@@ -1,26 +1,38 @@
 import { appendFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { TuttiError } from '@tutti/core'
-import {
-  changedFile,
-  changePath,
-  isEmptyFolder,
-  pathBytes,
-  pathKey,
-  type CapturedChange,
-} from '@tutti/workspace'
+import { changedFile, changePath, isEmptyFolder, pathKey, type CapturedChange } from '@tutti/workspace'
 import { contentOf, packOf } from '../content-of.ts'
 import type { CallStream } from '../link/call.ts'
 import { fromWireChange, type WireChange } from '../wire-change.ts'
 import { applyChange } from './apply-change.ts'
-import { runGit } from './git.ts'
+import { runGit, type GitRun } from './git.ts'
+import { restoreRepository } from './repository/restore-repository.ts'
 
 export interface HydrateParams {
   readonly commit: string
   readonly head: string
   readonly branch: string
-  /** Whether the first messages are a pack with what the commit needs beyond the mounted objects. */
-  readonly hasPack: boolean
+  /** So many packs come first: what the commit needs beyond the mounted objects, and what the state does. */
+  readonly packs: number
+  /** How many of them are the state's. */
+  readonly statePacks: number
+  /** Commit with the state of the agent's repository; absent when it is that of `head`. */
+  readonly state?: string
+}
+
+/** What a path of the workspace must be: `hash` where it is known. */
+export interface ExpectedPath {
+  readonly mode: string
+  readonly hash?: string
+}
+
+export interface WrittenWorkspace {
+  readonly gitlinks: readonly string[]
+  /** Everything that must be there, by path key. */
+  readonly expected: ReadonlyMap<string, ExpectedPath>
+  /** Commits of the agent's HEAD and branches. */
+  readonly tips: readonly string[]
 }
 
 /** A checkout of a very large repository on a slow disk, in milliseconds; the time to get ready is over before as a rule. */
@@ -41,19 +53,20 @@ const cloneSettings = `[user]
 \tautocrlf = false
 `
 
-/** Makes the workspace from the commit, byte for byte, and applies the changes that came after it. Returns the gitlinks. */
+/** Makes the workspace from the commit, byte for byte, and applies the changes that came after it. */
 export async function hydrateWorkspace(
   params: HydrateParams,
   call: CallStream,
   signal: AbortSignal,
   at: { workdir: string; sourceObjects: string },
-): Promise<string[]> {
+): Promise<WrittenWorkspace> {
   const { workdir } = at
-  for (const field of ['commit', 'head'] as const) {
-    if (/^[0-9a-f]{40,64}$/.test(params[field])) continue
+  for (const field of ['commit', 'head', 'state'] as const) {
+    if (/^[0-9a-f]{40,64}$/.test(params[field] ?? params.head)) continue
     throw new TuttiError('invalid_argument', `The ${field} to hydrate must be a full object id.`, { field })
   }
-  const git = (args: readonly string[]) => runGit(args, { cwd: workdir, signal, timeoutMs: gitLimitMs })
+  const git = (args: readonly string[], input?: GitRun['input']) =>
+    runGit(args, { cwd: workdir, signal, timeoutMs: gitLimitMs, ...(input && { input }) })
   // A second try in the same sandbox must not find the first one's files.
   for (const name of readdirSync(workdir, { encoding: 'buffer' })) {
     rmSync(Buffer.concat([Buffer.from(`${workdir}/`), name]), { recursive: true, force: true })
@@ -68,23 +81,20 @@ export async function hydrateWorkspace(
   appendFileSync(join(workdir, '.git', 'config'), cloneSettings)
   const messages = call.messages[Symbol.asyncIterator]()
   // Into the clone's own objects: nobody else's sandbox has them.
-  if (params.hasPack)
-    await runGit(['index-pack', '--stdin'], {
-      cwd: workdir,
-      signal,
-      timeoutMs: gitLimitMs,
-      input: packOf(messages),
-    })
-  await git(['update-ref', `refs/heads/${params.branch}`, params.head])
+  for (let pack = 0; pack < params.packs; pack += 1) await git(['index-pack', '--stdin'], packOf(messages))
+  if (params.state === undefined) await git(['update-ref', `refs/heads/${params.branch}`, params.head])
   await git(['read-tree', '--reset', '-u', params.commit])
   rmSync(join(info, 'attributes'))
 
+  const { gitlinks, expected } = entriesOf(await git(['ls-files', '-s', '-z']))
   // Last: what goes takes its empty parents along.
   const emptyFolders = new Map<string, CapturedChange>()
   for (let next = await messages.next(); !next.done; next = await messages.next()) {
     const change = fromWireChange(next.value.head as WireChange)
     const key = pathKey(changePath(change))
     emptyFolders.delete(key)
+    if (change.action === 'deleted') expected.delete(key)
+    else expected.set(key, change.state)
     if (isEmptyFolder(change)) {
       emptyFolders.set(key, change)
       continue
@@ -92,15 +102,22 @@ export async function hydrateWorkspace(
     await applyChange(workdir, change, contentOf(messages, changedFile(change)?.size ?? 0))
   }
   for (const change of emptyFolders.values()) await applyChange(workdir, change, contentOf(messages, 0))
-  const gitlinks = gitlinksOf(await git(['ls-files', '-s', '-z']))
+  if (params.state !== undefined)
+    return { gitlinks, expected, tips: await restoreRepository(git, workdir, params.state) }
   // Merged, so that git need not look again at what is the same; in the index alone, whatever the files have become since the commit.
   if (params.head !== params.commit) await git(['read-tree', '-i', '-m', params.head])
-  return gitlinks
+  return { gitlinks, expected, tips: [params.head] }
 }
 
-function gitlinksOf(listing: Buffer): string[] {
-  return pathKey(listing)
-    .split('\0')
-    .filter((line) => line.startsWith('160000 '))
-    .map((line) => pathKey(pathBytes(line.slice(line.indexOf('\t') + 1))))
+function entriesOf(listing: Buffer): { gitlinks: string[]; expected: Map<string, ExpectedPath> } {
+  const gitlinks: string[] = []
+  const expected = new Map<string, ExpectedPath>()
+  for (const line of pathKey(listing).split('\0')) {
+    if (line === '') continue
+    const mode = line.slice(0, line.indexOf(' '))
+    const key = line.slice(line.indexOf('\t') + 1)
+    if (mode === '160000') gitlinks.push(key)
+    else expected.set(key, { mode })
+  }
+  return { gitlinks, expected }
 }

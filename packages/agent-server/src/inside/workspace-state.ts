@@ -14,8 +14,10 @@ export interface KnownFile {
 
 export const knownFolder = { fileType: 'dir', mode: '040000' } as const
 
+export type KnownPath = KnownFile | typeof knownFolder
+
 /** By path key. What the last capture that reached the host reported: files, links and empty folders. */
-export type KnownPaths = ReadonlyMap<string, KnownFile | typeof knownFolder>
+export type KnownPaths = ReadonlyMap<string, KnownPath>
 
 export interface WorkspaceSummary {
   readonly manifestDigest: string
@@ -23,11 +25,19 @@ export interface WorkspaceSummary {
   readonly changes: number
 }
 
-export const summarize = (known: KnownPaths, changes: number): WorkspaceSummary => ({
-  manifestDigest: manifestDigest(states(known)),
-  entries: known.size,
-  changes,
-})
+/** @param instead what these paths are to the host, where that is something else; undefined: nothing */
+export function summarize(
+  known: KnownPaths,
+  instead: ReadonlyMap<string, KnownPath | undefined>,
+  changes: number,
+): WorkspaceSummary {
+  const logged = new Map(known)
+  for (const [key, entry] of instead) {
+    if (entry) logged.set(key, entry)
+    else logged.delete(key)
+  }
+  return { manifestDigest: manifestDigest(states(logged)), entries: logged.size, changes }
+}
 
 function* states(known: KnownPaths): Generator<PathState> {
   for (const [key, entry] of known) {

@@ -1,5 +1,5 @@
 import type { CheckResult } from '@tutti/core'
-import type { RunEvent, ShellOutput } from '@tutti/protocol'
+import type { RecoveryEvent, RunEvent, ShellOutput } from '@tutti/protocol'
 import { outputTail } from './output-tail.ts'
 
 /** An event in a person's words: what it is, and its text, which may have several lines. Untrusted, as the event is. */
@@ -25,6 +25,12 @@ export function eventText(event: RunEvent): EventText | undefined {
     case 'state_saved':
     case 'session_saved':
       return say('saved', event.type === 'state_saved' ? 'state' : 'session')
+    case 'workspace_captured':
+      return say('saved', 'files')
+    case 'git_state':
+      return say('saved', words('repository', event.branch, event.head))
+    case 'recovery':
+      return say('recovery', recoveryText(event))
     case 'user_message':
       return say('message', event.text ?? `(long; blob ${event.blobId})`)
     case 'turn_started':
@@ -134,4 +140,15 @@ function argumentText(args: unknown): string {
 function checkText({ command, result }: Extract<RunEvent, { type: 'check' }>): string {
   const tail = result.exitCode === 0 ? [] : outputTail(result.tail, { width: Infinity, indent: '' })
   return [`${command}  ${verdict(result)}`, ...tail].join('\n')
+}
+
+function recoveryText(event: RecoveryEvent): string {
+  const { incarnation, reason, commit, replayed, index, proven, missing, moreMissing } = event
+  const left = missing.map(({ path, reason: why }) => `not there: ${path} (${why})`)
+  if (moreMissing) left.push(`not there: ${moreMissing} more`)
+  return [
+    words(`sandbox ${incarnation} after one that was ${reason}`, commit, `changes replayed: ${replayed}`),
+    `index ${index}, digest ${proven ? 'as recorded' : 'not recorded'}`,
+    ...left,
+  ].join('\n')
 }

@@ -169,6 +169,7 @@ function workerConfig(config: ResolvedConfig): Parameters<typeof startWorker>[0]
   return {
     'sandboxes.max': max === 'cores' ? Math.max(2, availableParallelism()) : Number(max),
     'turn.capture_interval': Number(config['turn.capture_interval']),
+    'turn.checkpoint_interval': Number(config['turn.checkpoint_interval']),
     'turn.capture_timeout': Number(config['turn.capture_timeout']),
     'turn.state_interval': Number(config['turn.state_interval']),
     'stop.grace': Number(config['stop.grace']),

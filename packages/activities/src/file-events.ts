@@ -1,0 +1,56 @@
+import type { CapturedChange } from '@tutti/agent-server'
+import type { BlobId } from '@tutti/core'
+import type { RunEvent } from '@tutti/protocol'
+import { changedFile } from '@tutti/workspace'
+
+const decoder = new TextDecoder('utf-8', { fatal: true })
+
+/** A path as events carry it: text, and the raw bytes when they are not valid UTF-8. */
+export function pathFields(path: Uint8Array): { path: string; pathB64?: string } {
+  try {
+    return { path: decoder.decode(path) }
+  } catch {
+    return { path: new TextDecoder().decode(path), pathB64: Buffer.from(path).toString('base64') }
+  }
+}
+
+/** The event that tells of a change. */
+export function fileChange(change: CapturedChange, incarnation: number): RunEvent {
+  const base = change.base && { base: change.base }
+  if (change.action === 'deleted') {
+    return { type: 'file_change', incarnation, ...pathFields(change.path), action: 'deleted', ...base }
+  }
+  const { path, fileType, mode } = change.state
+  const file = changedFile(change)
+  return {
+    type: 'file_change',
+    incarnation,
+    ...pathFields(path),
+    action: change.action,
+    fileType,
+    mode,
+    ...(file && { hash: file.hash, size: file.size }),
+    ...base,
+  }
+}
+
+/** The change that an event in the log stands for. */
+export function changeOfEvent(event: Extract<RunEvent, { type: 'file_change' }>): CapturedChange {
+  const path = event.pathB64 ? Buffer.from(event.pathB64, 'base64') : new TextEncoder().encode(event.path)
+  const base = event.base && { base: event.base }
+  const { action, fileType = 'file', mode = '100644' } = event
+  if (action === 'deleted') return { action, path, ...base }
+  if (fileType === 'dir' || mode === '040000')
+    return { action, state: { path, fileType: 'dir', mode: '040000' }, ...base }
+  return {
+    action,
+    state: {
+      path,
+      fileType,
+      mode,
+      size: event.size ?? 0,
+      hash: event.hash as BlobId,
+    },
+    ...base,
+  }
+}

@@ -1,0 +1,85 @@
+import type { AgentServer } from '@tutti/agent-server'
+import { mirrorRefs, type AgentId } from '@tutti/core'
+import type { Mirror } from '@tutti/git'
+import type { CheckpointResult } from './contract.ts'
+import type { ActivityDeps } from './deps.ts'
+import type { RunLogWriter } from './run-log-writer.ts'
+import type { WorkspaceTracker } from './workspace-tracker.ts'
+
+/** The workspace of one sandbox life, on its way into the stores, the log and the mirror. One capture or checkpoint at a time. */
+export interface SessionWorkspace {
+  /** The newest checkpoint, or what the workspace began from. */
+  readonly commit: string
+  /** Takes what has changed into the stores and the log. */
+  capture(signal: AbortSignal): Promise<void>
+  /** Takes what was captured since the last checkpoint into a commit of the mirror, built by the host (design §8). */
+  checkpoint(turnId: string, signal: AbortSignal): Promise<CheckpointResult>
+  /** A checkpoint, when the agent has committed since the last one or `intervalMs` milliseconds have passed. */
+  checkpointWhenDue(turnId: string, intervalMs: number, signal: AbortSignal): Promise<void>
+}
+
+export interface SessionWorkspaceParts {
+  readonly bcId: AgentId
+  readonly incarnation: number
+  readonly baseCommit: string
+  /** The checkpoint that the workspace was made from, or the base. */
+  readonly commit: string
+  readonly server: AgentServer
+  readonly mirror: Mirror
+  readonly log: RunLogWriter
+  readonly tracker: WorkspaceTracker
+}
+
+type Deps = Pick<ActivityDeps, 'catalog' | 'clock' | 'crashPoint'>
+
+export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts): SessionWorkspace {
+  const { bcId, incarnation, baseCommit, server, mirror, log, tracker } = parts
+  let commit = parts.commit
+  let checkpointAt = deps.clock.monotonic()
+  let queue: Promise<unknown> = Promise.resolve()
+
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const done = queue.then(work)
+    queue = done.catch(() => undefined)
+    return done
+  }
+
+  async function checkpoint(turnId: string, signal: AbortSignal): Promise<CheckpointResult> {
+    const made = await deps.crashPoint('turn.checkpoint', () =>
+      mirror.commit(
+        {
+          parent: commit,
+          changes: tracker.treeChanges(),
+          ref: mirrorRefs.checkpoint(bcId),
+          message: `Checkpoint of ${bcId}\n\nTurn: ${turnId}`,
+          atMs: deps.clock.now(),
+        },
+        signal,
+      ),
+    )
+    const filesChanged = await mirror.countChanges(baseCommit, made.commit, signal)
+    const logSequence = await deps.crashPoint('turn.checkpoint_event', async () => {
+      const manifestDigest = tracker.manifestDigest()
+      await log.write({ type: 'checkpoint', incarnation, turnId, ...made, filesChanged, manifestDigest })
+      return log.flush()
+    })
+    tracker.checkpointed()
+    commit = made.commit
+    checkpointAt = deps.clock.monotonic()
+    await deps.catalog.agents.project(bcId, { logSequence, commit, filesChanged }, signal)
+    return { commit, filesChanged }
+  }
+
+  return {
+    get commit() {
+      return commit
+    },
+    capture: (signal) => inTurn(async () => void (await server.capture(tracker.sink(), signal))),
+    checkpoint: (turnId, signal) => inTurn(() => checkpoint(turnId, signal)),
+    checkpointWhenDue: (turnId, intervalMs, signal) =>
+      inTurn(async () => {
+        const isDue = deps.clock.monotonic() - checkpointAt >= intervalMs && tracker.treeChanges().length > 0
+        if (isDue || tracker.hasCommits()) await checkpoint(turnId, signal)
+      }),
+  }
+}

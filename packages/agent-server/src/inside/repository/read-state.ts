@@ -1,0 +1,58 @@
+import type { FileSkipReason } from '@tutti/protocol'
+import type { GitState, KeptFile } from './git-state.ts'
+import { readKeptFiles } from './kept-files.ts'
+import { namedObjects, type NamedObjects } from './named-objects.ts'
+import { readIndex } from './read-index.ts'
+import { readRefs } from './read-refs.ts'
+import type { RepositoryGit } from './repository-git.ts'
+
+export interface ReadState {
+  readonly state: GitState
+  readonly named: NamedObjects
+  /** Commits that the agent works on: of HEAD and its branches. */
+  readonly tips: readonly string[]
+  /** Of HEAD; absent before the first commit. */
+  readonly head: string | undefined
+  /** What of it could not be read, by path key below the workspace. */
+  readonly problems: ReadonlyMap<string, FileSkipReason>
+}
+
+/** @throws TuttiError when HEAD or the refs cannot be read. */
+export async function readState(git: RepositoryGit, signal: AbortSignal): Promise<ReadState> {
+  const problems = new Map<string, FileSkipReason>()
+  const refs = await readRefs(git)
+  const index = await readIndex(git).catch(() => {
+    signal.throwIfAborted()
+    problems.set('.git/index', 'unreadable')
+  })
+  const { files, tooLarge } = readKeptFiles(git.gitDir)
+  for (const path of tooLarge) problems.set(`.git/${path}`, 'too_large')
+  const { head } = refs
+  const headCommit = 'commit' in head ? head.commit : refs.refs.find(([name]) => name === head.ref)?.[1]
+  const unmerged = index?.unmerged.map((entry) => entry.split(' ')[1]!) ?? []
+  const named = await namedObjects(git, [
+    ...(headCommit === undefined ? [] : [headCommit]),
+    ...refs.refs.map(([, id]) => id),
+    ...refs.stash.map(([id]) => id),
+    ...unmerged,
+    ...files.flatMap(idsIn),
+  ])
+  const branches = refs.refs.filter(([name]) => name.startsWith('refs/heads/')).map(([, id]) => id)
+  return {
+    state: { ...refs, tags: [...named.tags.keys()], ...(index && { index }), files },
+    named,
+    tips: [...new Set([...(headCommit === undefined ? [] : [headCommit]), ...branches])],
+    head: headCommit,
+    problems,
+  }
+}
+
+/** Commits, trees and blobs that a merge or a rebase in progress speaks of. */
+function idsIn({ path, base64 }: KeptFile): string[] {
+  if (/^(?:config|info\/|hooks\/)/.test(path)) return []
+  return (
+    Buffer.from(base64, 'base64')
+      .toString('latin1')
+      .match(/\b(?:[0-9a-f]{40}|[0-9a-f]{64})\b/g) ?? []
+  )
+}
