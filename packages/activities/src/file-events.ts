@@ -29,7 +29,7 @@ export function fileChange(change: CapturedChange, incarnation: number): RunEven
     action: change.action,
     fileType,
     mode,
-    ...(file && { hash: file.hash, size: file.size }),
+    ...(file && { hash: file.hash, size: file.size, ...(file.ignored && { ignored: true }) }),
     ...base,
   }
 }
@@ -50,6 +50,7 @@ export function changeOfEvent(event: Extract<RunEvent, { type: 'file_change' }>)
       mode,
       size: event.size ?? 0,
       hash: event.hash as BlobId,
+      ...(event.ignored && { ignored: true }),
     },
     ...base,
   }

@@ -1,7 +1,7 @@
 import type { AgentId, BlobId } from '@tutti/core'
 import type { FileSkipReason, RecoveryEvent, RunEvent } from '@tutti/protocol'
 import type { EventLog } from '@tutti/store'
-import { foldChanges, isEmptyFolder, type CapturedChange } from '@tutti/workspace'
+import { foldChanges, isInNoCommit, type CapturedChange } from '@tutti/workspace'
 import { changeOfEvent } from './file-events.ts'
 import { callTypes, createOpenCalls, type OpenCall } from './open-calls.ts'
 import { readEvents } from './read-events.ts'
@@ -10,7 +10,7 @@ import { readEvents } from './read-events.ts'
 export interface RecoveredWorkspace {
   /** The newest checkpoint; undefined when there was none. */
   readonly commit: string | undefined
-  /** Latest state of each path that changed after it, and every empty folder, which no commit has; in an order that can be applied. */
+  /** Latest state of each path that changed after it, and what no commit has (empty folders, ignored files); in an order that can be applied. */
   readonly changes: readonly CapturedChange[]
   /** What the whole workspace must be then; undefined when the log does not say. */
   readonly manifestDigest: string | undefined
@@ -73,7 +73,7 @@ export async function recoverWorkspace(
       case 'checkpoint':
         commit = event.commit
         manifestDigest = event.manifestDigest || undefined
-        for (const [key, change] of changes) if (!isEmptyFolder(change)) changes.delete(key)
+        for (const [key, change] of changes) if (!isInNoCommit(change)) changes.delete(key)
         break
       case 'file_change':
         changes.set(event.pathB64 ?? event.path, changeOfEvent(event))

@@ -127,8 +127,8 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
 
 function treeChange(change: CapturedChange, blobs: BlobStore, signal: AbortSignal): TreeChange {
   const file = changedFile(change)
-  // git has no empty folders: what was at their path is gone.
-  if (!file) return { path: changePath(change), deleted: true }
+  // To a commit, what was at the path of an empty folder or of an ignored file is gone.
+  if (!file || file.ignored) return { path: changePath(change), deleted: true }
   const { path, mode, size, hash } = file
   return { path, mode, size, content: () => blobs.stream(hash, signal) }
 }

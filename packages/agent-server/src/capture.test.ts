@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import type { BlobId } from '@tutti/core'
 import {
+  changedFile,
   foldChanges,
   manifestDigest,
   pathBytes,
@@ -123,7 +124,7 @@ describe('capture', () => {
     recorded.changes.map((change) =>
       change.action === 'deleted'
         ? `- ${pathKey(change.path)}`
-        : `${change.action === 'created' ? '+' : '~'} ${pathKey(change.state.path)} ${change.state.mode}`,
+        : `${change.action === 'created' ? '+' : '~'} ${pathKey(change.state.path)} ${change.state.mode}${changedFile(change)?.ignored ? ' ignored' : ''}`,
     )
 
   test('hydrates a commit byte for byte, whatever its attributes say', async () => {
@@ -249,7 +250,7 @@ describe('capture', () => {
     // What is not captured fills no folder; and where a submodule belongs, its end is not the folder's.
     await shell(server, 'mkdir logs; rmdir mods/sub')
     expect(named(await capture(server))).toEqual(['+ logs 040000'])
-    await shell(server, 'echo x > logs/a.log; mkfifo logs/pipe; mkdir mods/sub; echo x > mods/sub/x')
+    await shell(server, 'truncate -s 2M logs/a.log; mkfifo logs/pipe; mkdir mods/sub; echo x > mods/sub/x')
     expect((await capture(server)).changes).toEqual([])
     await shell(server, 'rmdir one; mkdir one; rm deep/er; mkdir deep/er')
     const again = await capture(server)
@@ -258,29 +259,38 @@ describe('capture', () => {
     await destroy()
   })
 
-  test('leaves out what git ignores unless it is tracked, and follows the rules when they change', async () => {
+  test('marks what git ignores unless it is tracked, and follows the rules when they change', async () => {
     const { server, destroy } = await hydrated()
     await shell(
       server,
       `echo 1 > a.log; echo 1 > keep.log; echo 1 > ignored/new; echo 2 > ignored/tracked; mkdir -p sub/ignored; echo 1 > sub/ignored/x`,
     )
     expect(named(await capture(server))).toEqual([
+      '+ a.log 100644 ignored',
+      '+ ignored/new 100644 ignored',
       '~ ignored/tracked 100644',
       '+ keep.log 100644',
-      '+ sub 040000',
+      '+ sub/ignored/x 100644 ignored',
     ])
     await shell(server, `git add -f ignored/new`)
-    expect(named(await capture(server))).toEqual(['+ ignored/new 100644'])
-    await shell(server, `printf 'sub/\\n' > .gitignore`)
-    expect(named(await capture(server))).toEqual(['~ .gitignore 100644', '+ a.log 100644'])
+    expect(named(await capture(server))).toEqual(['~ ignored/new 100644'])
+    await shell(server, `printf 'sub/\n' > .gitignore`)
+    expect(named(await capture(server))).toEqual(['~ .gitignore 100644', '~ a.log 100644'])
     await shell(server, `rm .gitignore`)
-    expect(named(await capture(server))).toEqual(['- .gitignore', '- sub', '+ sub/ignored/x 100644'])
-    // What was captured once stays captured.
+    expect(named(await capture(server))).toEqual(['- .gitignore', '~ sub/ignored/x 100644'])
+    // Tracked is what the base or the agent's index has; what was captured and is ignored now is in no commit any more.
     await shell(
       server,
       `echo '*' > .gitignore; echo 2 > a.log; echo 1 > other; echo 'more' > .git/info/exclude`,
     )
-    expect(named(await capture(server))).toEqual(['~ a.log 100644'])
+    expect(named(await capture(server))).toEqual([
+      '+ .gitignore 100644',
+      '~ a.log 100644 ignored',
+      '~ keep.log 100644 ignored',
+      '+ other 100644 ignored',
+      '~ sub/ignored/x 100644 ignored',
+    ])
+    expect(named(await capture(server))).toEqual([])
     await destroy()
   })
 
@@ -291,7 +301,12 @@ describe('capture', () => {
       `git init -q nested; echo 1 > 'a\\b'; echo 1 > 'a\\.git'; echo 1 > nested/file; echo 1 > submodule/file; rm -rf .git; echo 1 > left.txt; echo 1 > x.log; mkdir -p .GIT; echo 1 > .GIT/config`,
     )
     const recorded = await capture(server)
-    expect(named(recorded)).toEqual(['+ a\\b 100644', '+ left.txt 100644', '+ nested/file 100644'])
+    expect(named(recorded)).toEqual([
+      '+ a\\b 100644',
+      '+ left.txt 100644',
+      '+ nested/file 100644',
+      '+ x.log 100644 ignored',
+    ])
     expect(recorded.skipped.toSorted((a, b) => a.path.localeCompare(b.path))).toEqual([
       { path: '.git', reason: 'unreadable' },
       { path: '.GIT', reason: 'unsafe_name' },
@@ -348,14 +363,14 @@ describe('capture', () => {
     )
     const start = performance.now()
     const recorded = await capture(server)
-    expect(named(recorded)).toEqual(['+ sub/x.log 100644', '+ two 100644'])
+    expect(named(recorded)).toEqual(['+ sub/x.log 100644', '+ two 100644', '+ two.log 100644 ignored'])
     expect(recorded.skipped).toEqual([
       { path: '.git', reason: 'unreadable' },
       { path: '.git/info/exclude', reason: 'special' },
       { path: 'sub/.gitignore', reason: 'special' },
     ])
     await shell(server, 'rm -f .gitignore; mkfifo .gitignore; echo all > all.log')
-    expect(named(await capture(server))).toEqual(['- .gitignore', '+ all.log 100644', '+ two.log 100644'])
+    expect(named(await capture(server))).toEqual(['- .gitignore', '+ all.log 100644', '~ two.log 100644'])
     expect(performance.now() - start).toBeLessThan(5000)
     await expect(server.readFile('.gitignore', 10, never)).rejects.toMatchObject({ code: 'invalid_argument' })
     await destroy()
@@ -364,7 +379,7 @@ describe('capture', () => {
   test('git that does not answer costs its time limit, the ignore rules and nothing else', async () => {
     const { server, destroy } = await hydrated()
     await shell(server, `echo a > a; echo a > a.log`)
-    expect(named(await capture(server))).toEqual(['+ a 100644'])
+    expect(named(await capture(server))).toEqual(['+ a 100644', '+ a.log 100644 ignored'])
     await shell(server, `rm ~/.tutti/ignore/HEAD; mkfifo ~/.tutti/ignore/HEAD; echo b > b`)
     const recorded = await capture(server)
     expect(named(recorded)).toContain('+ b 100644')
@@ -372,7 +387,11 @@ describe('capture', () => {
     const left = await shell(server, 'for file in /proc/[0-9]*/comm; do cat "$file"; done')
     expect(left.stdout).not.toContain('git')
     await shell(server, `printf '*.log\\n*.txt\\n' > .gitignore; echo c > c.txt; echo d > d`)
-    expect(named(await capture(server))).toEqual(['~ .gitignore 100644', '+ d 100644'])
+    expect(named(await capture(server))).toEqual([
+      '~ .gitignore 100644',
+      '+ c.txt 100644 ignored',
+      '+ d 100644',
+    ])
     await destroy()
   }, 60_000)
 

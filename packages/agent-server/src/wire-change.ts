@@ -11,6 +11,7 @@ export interface WireChange {
   readonly mode?: '100644' | '100755' | '120000' | '040000'
   readonly size?: number
   readonly hash?: BlobId
+  readonly ignored?: true
 }
 
 export const contentHead = 'content'
@@ -31,7 +32,7 @@ export function toWireChange(change: CapturedChange): WireChange {
     ...base,
     fileType,
     mode,
-    ...(file && { size: file.size, hash: file.hash }),
+    ...(file && { size: file.size, hash: file.hash, ...(file.ignored && { ignored: true }) }),
   }
 }
 
@@ -44,9 +45,10 @@ export function fromWireChange(wire: WireChange): CapturedChange {
   const path = Buffer.from(wire.path, 'base64')
   const base = wire.base === undefined ? {} : { base: wire.base }
   if (wire.action === 'deleted') return { action: 'deleted', path, ...base }
-  const { fileType, mode, size, hash } = wire
+  const { fileType, mode, size, hash, ignored } = wire
   if (fileType === 'dir') return { action: wire.action, state: { path, fileType, mode: '040000' }, ...base }
   if (!fileType || !mode || mode === '040000' || size === undefined || !hash)
     throw new Error('a change without its state')
-  return { action: wire.action, state: { path, fileType, mode, size, hash }, ...base }
+  const state = { path, fileType, mode, size, hash, ...(ignored && { ignored }) }
+  return { action: wire.action, state, ...base }
 }

@@ -103,6 +103,18 @@ export const settings = {
     'TUTTI_CAPTURE_TIMEOUT',
     'the last capture of half a million new files on a slow disk; a stop waits for `stop.answer` only',
   ),
+  'workspace.ignored': setting(
+    'text',
+    'small',
+    'TUTTI_IGNORED_FILES',
+    'files up to 1 MiB that git ignores come back after a loss, 64 MiB in all; what a setup makes again does not; `all` and `none` are the others',
+  ),
+  'workspace.env_files': setting(
+    'text',
+    'no',
+    'TUTTI_ENV_FILES',
+    '`.env` files that git ignores may hold secrets, and what is kept is stored; `yes` keeps them',
+  ),
   'agent.inactivity': setting('ms', 10 * minute, 'TUTTI_INACTIVITY', 'releases compute only (seed 003)'),
   'agent.retention': setting(
     'ms',

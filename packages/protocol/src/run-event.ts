@@ -120,6 +120,8 @@ export type WorkspaceEvent =
       mode?: '100644' | '100755' | '120000' | '040000'
       hash?: BlobId
       size?: number
+      /** git ignores it: it is in no checkpoint, diff or pull request, and comes back after a loss. */
+      ignored?: true
       /** The hash that this change was made on; absent when created. */
       base?: BlobId
     }
@@ -159,6 +161,8 @@ export type FileSkipReason =
   | 'unsafe_name'
   | 'unreadable'
   | 'limit'
+  /** git ignores it, and the setting `workspace.ignored` leaves it out. */
+  | 'ignored'
   /** git finds an object of the agent's unsafe. */
   | 'unsafe_object'
 

@@ -9,6 +9,8 @@ export interface FileState {
   /** Bytes of the content; for a link, of its target. */
   readonly size: number
   readonly hash: BlobId
+  /** git ignores it: it is in no commit. */
+  readonly ignored?: boolean
 }
 
 /** A folder with nothing in it that is captured. One that holds something has no entry: it is there with what it holds. */
@@ -35,3 +37,7 @@ export const changedFile = (change: CapturedChange): FileState | undefined =>
 /** Whether a change says that a folder with nothing in it is there. */
 export const isEmptyFolder = (change: CapturedChange): boolean =>
   change.action !== 'deleted' && change.state.fileType === 'dir'
+
+/** Whether no commit of ours has what is there: an empty folder, or what git ignores. It is kept beside checkpoints. */
+export const isInNoCommit = (change: CapturedChange): boolean =>
+  change.action !== 'deleted' && (change.state.fileType === 'dir' || change.state.ignored === true)

@@ -1,7 +1,7 @@
 export type { CapturedChange, EmptyFolderState, FileState, PathState } from './file-state.ts'
 export { pathBytes, pathKey } from './path-key.ts'
 export { manifestDigest } from './manifest-digest.ts'
-export { changedFile, changePath, isEmptyFolder } from './file-state.ts'
+export { changedFile, changePath, isEmptyFolder, isInNoCommit } from './file-state.ts'
 export { foldChanges } from './fold-changes.ts'
 export { scanTree, type ScanOptions, type ScannedFile, type ScannedTree } from './scan-tree.ts'
 export { readStableFile, readStableLink, type StableContent } from './read-stable.ts'

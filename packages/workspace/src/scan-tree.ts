@@ -13,6 +13,8 @@ export interface ScannedFile {
 export interface ScannedTree {
   readonly files: ReadonlyMap<string, ScannedFile>
   readonly folders: readonly string[]
+  /** Folders that were not entered. */
+  readonly pruned: readonly string[]
   /** Fifos, sockets, devices. */
   readonly special: readonly string[]
   /** Names that are never captured, with what is below them not looked at; `.git` itself is left out in silence. */
@@ -39,6 +41,7 @@ const sliceMs = 10
 export async function scanTree(root: string, options: ScanOptions = {}): Promise<ScannedTree> {
   const files = new Map<string, ScannedFile>()
   const folders: string[] = []
+  const pruned: string[] = []
   const special: string[] = []
   const unsafe: string[] = []
   const unreadable: string[] = []
@@ -69,7 +72,8 @@ export async function scanTree(root: string, options: ScanOptions = {}): Promise
       else if (stats.isFile()) files.set(key, { type: 'file', stat: statTuple(stats) })
       else if (stats.isSymbolicLink()) files.set(key, { type: 'symlink', stat: statTuple(stats) })
       else if (!stats.isDirectory()) special.push(key)
-      else if (!options.prune?.(key)) {
+      else if (options.prune?.(key)) pruned.push(key)
+      else {
         folders.push(key)
         waiting.push(key)
       }
@@ -79,7 +83,7 @@ export async function scanTree(root: string, options: ScanOptions = {}): Promise
       sliceStart = performance.now()
     }
   }
-  return { files, folders, special, unsafe, unreadable }
+  return { files, folders, pruned, special, unsafe, unreadable }
 }
 
 function statOf(path: Buffer): BigIntStats | 'gone' | 'unreadable' {

@@ -1,6 +1,12 @@
 import { join } from 'node:path'
 import type { AgentServers } from '@tutti/activities'
-import { agentServerMounts, buildAgentServer, openEgress, startAgentServer } from '@tutti/agent-server'
+import {
+  agentServerMounts,
+  buildAgentServer,
+  openEgress,
+  startAgentServer,
+  type StartOptions,
+} from '@tutti/agent-server'
 import { traceAgentServer } from './trace-agent-server.ts'
 
 /**
@@ -10,6 +16,7 @@ import { traceAgentServer } from './trace-agent-server.ts'
 export async function createAgentServers(options: {
   readonly cacheDir: string
   readonly stopGraceMs: number
+  readonly ignored: NonNullable<StartOptions['ignored']>
   /** A sandbox was refused a connection. */
   readonly onDenied: () => void
   readonly now: () => number
@@ -35,9 +42,9 @@ export async function createAgentServers(options: {
           ...(egress && { egressFolder: egress.folder }),
         }),
         async start(sandbox, signal) {
-          const { stopGraceMs } = options
+          const { stopGraceMs, ignored } = options
           const started = await startAgentServer(
-            { sandbox, serverPath, stopGraceMs, egress: egress !== undefined },
+            { sandbox, serverPath, stopGraceMs, ignored, egress: egress !== undefined },
             signal,
           )
           const server = traceAgentServer(started, options.now)

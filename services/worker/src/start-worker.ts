@@ -124,6 +124,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     agentServers: await createAgentServers({
       cacheDir: options.cacheDir,
       stopGraceMs: config['stop.grace'],
+      ignored: { files: config['workspace.ignored'], envFiles: config['workspace.env_files'] === 'yes' },
       onDenied: metrics.egressDenied,
       now: () => clock.now(),
     }),

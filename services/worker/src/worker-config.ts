@@ -1,10 +1,12 @@
-/** The settings that a worker uses, by their names in the core's table; milliseconds, bytes and counts. */
+/** The settings that a worker uses, by their names in the core's table; milliseconds, bytes, counts and words. */
 export interface WorkerConfig {
   readonly 'sandboxes.max': number
   readonly 'turn.capture_interval': number
   readonly 'turn.checkpoint_interval': number
   readonly 'turn.capture_timeout': number
   readonly 'turn.state_interval': number
+  readonly 'workspace.ignored': 'none' | 'small' | 'all'
+  readonly 'workspace.env_files': 'no' | 'yes'
   readonly 'stop.grace': number
   readonly 'stop.answer': number
   readonly 'turn.heartbeat_timeout': number

@@ -60,7 +60,14 @@ async function connectTo(forgeries: Readonly<Record<string, Forgery>>): Promise<
   }
   const server = await connectAgentServer({
     exec,
-    settings: { workdir: '/w', home: '/h', sourceObjects: '/m', stopGraceMs: 1000, isolated: true },
+    settings: {
+      workdir: '/w',
+      home: '/h',
+      sourceObjects: '/m',
+      stopGraceMs: 1000,
+      isolated: true,
+      ignored: { files: 'small', envFiles: false },
+    },
   })
   servers.push(server)
   return server

@@ -67,12 +67,14 @@ const file = {
   mode: z.enum(['100644', '100755']),
   size: count.max(limits.maxFileBytes),
   hash: blobId,
+  ignored: z.exactOptional(z.literal(true)),
 }
 const symlink = {
   fileType: z.literal('symlink'),
   mode: z.literal('120000'),
   size: z.int().positive().max(maxPathBytes),
   hash: blobId,
+  ignored: z.exactOptional(z.literal(true)),
 }
 const folder = { fileType: z.literal('dir'), mode: z.literal('040000') }
 const created = { action: z.literal('created'), path }
@@ -104,6 +106,7 @@ const skipReasons = [
   'unsafe_name',
   'unreadable',
   'limit',
+  'ignored',
 ] as const satisfies readonly FileSkipReason[]
 
 const skipped = z.strictObject({

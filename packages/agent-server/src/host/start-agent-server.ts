@@ -1,6 +1,7 @@
 import { basename } from 'node:path'
 import { settings } from '@tutti/core'
 import type { Sandbox } from '@tutti/sandbox'
+import type { IgnoredPolicy } from '../inside/ignored-policy.ts'
 import { insideMounts } from '../inside-paths.ts'
 import type { AgentServer } from '../port.ts'
 import { connectAgentServer } from './connect-agent-server.ts'
@@ -12,6 +13,8 @@ export interface StartOptions {
   readonly serverPath: string
   /** From SIGTERM to SIGKILL inside, in milliseconds. Default: that of the setting `stop.grace`. */
   readonly stopGraceMs?: number
+  /** Which ignored files are kept. Default: small ones, and none that may hold secrets. */
+  readonly ignored?: IgnoredPolicy
   /** Whether the sandbox has the folder of an egress proxy mounted. Default false. */
   readonly egress?: boolean
   readonly onStderr?: (text: string) => void
@@ -33,6 +36,7 @@ export async function startAgentServer(options: StartOptions, signal: AbortSigna
         sourceObjects: sandbox.pathOf(insideMounts.sourceObjects),
         stopGraceMs: options.stopGraceMs ?? settings['stop.grace'].default,
         isolated: sandbox.isolated,
+        ignored: options.ignored ?? { files: 'small', envFiles: false },
         ...(options.egress ? { egressSocket: sandbox.pathOf(`${insideMounts.egress}/egress.sock`) } : {}),
       },
       ...(options.onStderr ? { onStderr: options.onStderr } : {}),

@@ -10,6 +10,7 @@ import { readWorkspaceFile, writeWorkspaceFile } from './files.ts'
 import { hydrateWorkspace, type HydrateParams } from './hydrate.ts'
 import { createIgnoredPaths } from './ignored-paths.ts'
 import { createCapturedRepository, type CapturedRepository } from './repository/captured-repository.ts'
+import { createWorkspaceLook } from './workspace-look.ts'
 import type { InsideSettings } from './settings.ts'
 
 interface Ready {
@@ -34,9 +35,12 @@ export function createHandlers(): {
   const handlers = {
     async hello(settings: InsideSettings) {
       const repository = createCapturedRepository(settings.workdir, settings.home)
+      const ignored = createIgnoredPaths(settings.workdir, settings.home)
+      const look = createWorkspaceLook({ root: settings.workdir, ignored, policy: settings.ignored })
       const workspace = createCapturedWorkspace({
         root: settings.workdir,
-        ignored: createIgnoredPaths(settings.workdir, settings.home),
+        look,
+        ignored,
         repository,
         maxFileBytes: settings.maxFileBytes,
       })

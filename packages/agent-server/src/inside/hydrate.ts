@@ -25,6 +25,7 @@ export interface HydrateParams {
 export interface ExpectedPath {
   readonly mode: string
   readonly hash?: string
+  readonly ignored?: boolean
 }
 
 export interface WrittenWorkspace {

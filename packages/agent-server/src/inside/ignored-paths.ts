@@ -13,8 +13,8 @@ import { runGit } from './git.ts'
 export interface IgnoredPaths {
   /** Of these path keys, those that are ignored; none when the rules cannot be had, which {@link problems} says. */
   of(keys: readonly string[], signal: AbortSignal): Promise<Set<string>>
-  /** Ignored paths that the agent has put into its index all the same. Asked again only when its index changed. */
-  forced(signal: AbortSignal): Promise<ReadonlySet<string>>
+  /** Ignored paths that are in the agent's index all the same; undefined when it cannot be read. Asked again only when the index or the rules have changed. */
+  forced(signal: AbortSignal): Promise<ReadonlySet<string> | undefined>
   /** Another text whenever `.git/info/exclude` has changed; empty when there is no such file. */
   excludeMark(): string
   /** The rules are not those of before: git is asked again even when it could not be asked then. */
@@ -34,7 +34,7 @@ export function createIgnoredPaths(workdir: string, home: string): IgnoredPaths 
   let ready = false
   let gaveUp = false
   let index: StatTuple | undefined
-  let forced: ReadonlySet<string> = new Set()
+  let forced: ReadonlySet<string> | undefined
 
   async function prepare(): Promise<void> {
     if (ready) return
@@ -67,6 +67,7 @@ export function createIgnoredPaths(workdir: string, home: string): IgnoredPaths 
     },
     rulesChanged() {
       gaveUp = false
+      index = undefined
     },
     problems() {
       const found = new Map<string, FileSkipReason>()
@@ -108,9 +109,9 @@ export function createIgnoredPaths(workdir: string, home: string): IgnoredPaths 
               timeoutMs: listLimitMs,
             })
               .then(splitKeys)
-              // A broken repository of the agent's: then nothing is in its index.
-              .catch(() => new Set<string>())
-          : new Set()
+              // A broken repository of the agent's.
+              .catch(() => undefined)
+          : undefined
       return forced
     },
   }

@@ -25,14 +25,21 @@ export interface ReadContent {
 const wholeBytes = 4n << 20n
 
 /** @throws the file system's error when it is gone, unreadable or no longer what the scan saw. */
-export async function readContent(path: Buffer, scanned: ScannedFile): Promise<ReadContent> {
+export async function readContent(
+  path: Buffer,
+  scanned: ScannedFile,
+  ignored: boolean,
+): Promise<ReadContent> {
   const readAtNs = nowNs()
   if (scanned.type === 'symlink' || scanned.stat.size <= wholeBytes) {
     const content = scanned.type === 'symlink' ? readStableLink(path) : readStableFile(path)
     const { bytes } = content
     const hash: BlobId = `sha256_${createHash('sha256').update(bytes).digest('hex')}`
     return {
-      known: knownFile(scanned.type, content.stat, bytes.length, hash, content.settled ? readAtNs : 0n),
+      known: {
+        ...knownFile(scanned.type, content.stat, bytes.length, hash, content.settled ? readAtNs : 0n),
+        ignored,
+      },
       async *bytes() {
         for (let start = 0; start < bytes.length; start += chunkBytes)
           yield bytes.subarray(start, start + chunkBytes)
@@ -40,12 +47,12 @@ export async function readContent(path: Buffer, scanned: ScannedFile): Promise<R
       async dispose() {},
     }
   }
-  return copyAside(path, readAtNs)
+  return copyAside(path, readAtNs, ignored)
 }
 
 const chunkBytes = 64 << 10
 
-async function copyAside(path: Buffer, readAtNs: bigint): Promise<ReadContent> {
+async function copyAside(path: Buffer, readAtNs: bigint, ignored: boolean): Promise<ReadContent> {
   const copy = join(tmpdir(), `.tutti-${randomUUID()}`)
   const remove = () => rm(copy, { force: true })
   const source = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
@@ -58,7 +65,7 @@ async function copyAside(path: Buffer, readAtNs: bigint): Promise<ReadContent> {
     const stats = await source.stat({ bigint: true })
     const after = statTuple(stats)
     return {
-      known: knownFile('file', after, size, hash, sameStat(before, after) ? readAtNs : 0n),
+      known: { ...knownFile('file', after, size, hash, sameStat(before, after) ? readAtNs : 0n), ignored },
       bytes: () => createReadStream(copy, { highWaterMark: chunkBytes }),
       dispose: remove,
     }
@@ -90,7 +97,7 @@ const knownFile = (
   size: number,
   hash: BlobId,
   readAtNs: bigint,
-): KnownFile => ({
+): Omit<KnownFile, 'ignored'> => ({
   fileType,
   mode: fileType === 'symlink' ? '120000' : (stat.mode & 0o100n) !== 0n ? '100755' : '100644',
   size,

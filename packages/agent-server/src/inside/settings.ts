@@ -1,3 +1,5 @@
+import type { IgnoredPolicy } from './ignored-policy.ts'
+
 /** What the host tells the agent server in its first call. Paths are inside. */
 export interface InsideSettings {
   readonly workdir: string
@@ -9,6 +11,7 @@ export interface InsideSettings {
   /** Whether every visible process belongs to this sandbox. */
   readonly isolated: boolean
   readonly maxFileBytes: number
+  readonly ignored: IgnoredPolicy
   /** The host's egress proxy; absent when the sandbox has no network or all of it. */
   readonly egressSocket?: string
 }

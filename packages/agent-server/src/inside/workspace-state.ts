@@ -7,6 +7,8 @@ export interface KnownFile {
   readonly mode: FileState['mode']
   readonly size: number
   readonly hash: BlobId
+  /** git ignores it. */
+  readonly ignored: boolean
   readonly stat: StatTuple
   /** When it was read, in nanoseconds since the epoch; for the racy rule. 0 means: read again in any case. */
   readonly readAtNs: bigint
@@ -39,6 +41,15 @@ export function summarize(
   return { manifestDigest: manifestDigest(states(logged)), entries: logged.size, changes }
 }
 
+export const stateOf = (path: Uint8Array, known: KnownFile): FileState => ({
+  path,
+  fileType: known.fileType,
+  mode: known.mode,
+  size: known.size,
+  hash: known.hash,
+  ...(known.ignored && { ignored: true }),
+})
+
 function* states(known: KnownPaths): Generator<PathState> {
   for (const [key, entry] of known) {
     const path = pathBytes(key)
@@ -46,8 +57,7 @@ function* states(known: KnownPaths): Generator<PathState> {
       yield { path, ...entry }
       continue
     }
-    const { fileType, mode, size, hash } = entry
-    yield { path, fileType, mode, size, hash }
+    yield stateOf(path, entry)
   }
 }
 

@@ -164,7 +164,9 @@ function hostName(dataDir: string, index: number): string {
   return `${hostname()}-${digest}-${index}`
 }
 
-function workerConfig(config: ResolvedConfig): Parameters<typeof startWorker>[0]['config'] {
+type WorkerConfig = Parameters<typeof startWorker>[0]['config']
+
+function workerConfig(config: ResolvedConfig): WorkerConfig {
   const max = config['sandboxes.max']
   return {
     'sandboxes.max': max === 'cores' ? Math.max(2, availableParallelism()) : Number(max),
@@ -172,6 +174,8 @@ function workerConfig(config: ResolvedConfig): Parameters<typeof startWorker>[0]
     'turn.checkpoint_interval': Number(config['turn.checkpoint_interval']),
     'turn.capture_timeout': Number(config['turn.capture_timeout']),
     'turn.state_interval': Number(config['turn.state_interval']),
+    'workspace.ignored': config['workspace.ignored'] as WorkerConfig['workspace.ignored'],
+    'workspace.env_files': config['workspace.env_files'] as WorkerConfig['workspace.env_files'],
     'stop.grace': Number(config['stop.grace']),
     'stop.answer': Number(config['stop.answer']),
     'turn.heartbeat_timeout': Number(config['turn.heartbeat_timeout']),

@@ -1,0 +1,252 @@
+import { chmodSync, lstatSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { TuttiError } from '@tutti/core'
+import { scanTree, type ScannedFile, type ScannedTree } from '@tutti/workspace'
+import { ancestors, emptyFolders } from './empty-folders.ts'
+import type { IgnoredPaths } from './ignored-paths.ts'
+import { divideIgnored, leavesFolder, maxInFolder, type IgnoredPolicy } from './ignored-policy.ts'
+
+/** What the host has, by path key. */
+type Before = ReadonlyMap<string, { readonly mode: string; readonly ignored?: boolean }>
+
+/** A walk, without what git ignores and the policy does not keep. */
+export interface LookedAt extends ScannedTree {
+  readonly empty: ReadonlySet<string>
+  /** Those of the files that git ignores. */
+  readonly ignored: ReadonlySet<string>
+  /** Ignored files that are not kept, and folders with a slash behind them. */
+  readonly leftOut: readonly string[]
+}
+
+export interface WorkspaceLook {
+  /** Begins anew with these paths, which the host has. */
+  begin(known: Before, gitlinks: ReadonlySet<string>, signal: AbortSignal): Promise<LookedAt>
+  look(known: Before, signal: AbortSignal): Promise<LookedAt>
+}
+
+export interface WorkspaceLookParts {
+  readonly root: string
+  readonly ignored: IgnoredPaths
+  readonly policy: IgnoredPolicy
+}
+
+/** How many ignored files of one folder are told of one by one. */
+const maxToldOfFolder = 100
+
+/** Walks a workspace, and finds out what of it git ignores. */
+export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookParts): WorkspaceLook {
+  let gitlinks: ReadonlySet<string> = new Set()
+  let ignoredPaths = new Set<string>()
+  /** Asked about, and not ignored. */
+  let settled = new Set<string>()
+  let seenFolders = new Set<string>()
+  let crowded = new Set<string>()
+  let rules = ''
+  const isGitlink = (key: string) => gitlinks.has(key)
+  const rulesNow = (tree: ScannedTree) => `${ignored.excludeMark()}\n${rulesOf(tree)}`
+
+  const scan = async (prune: (key: string) => boolean, signal: AbortSignal): Promise<ScannedTree> => {
+    openFolder(root)
+    try {
+      return await scanTree(root, { prune, signal })
+    } catch (cause) {
+      const code = (cause as NodeJS.ErrnoException).code
+      if (code === undefined) throw cause
+      const problem = `The agent has made its workspace unreadable (${code}).`
+      throw new TuttiError('failed_precondition', problem, {}, cause)
+    }
+  }
+
+  const emptyIn = (
+    { folders, unreadable }: Pick<ScannedTree, 'folders' | 'unreadable'>,
+    files: Iterable<string>,
+  ) => {
+    // What could not be looked at keeps its folder from being empty: what was known of it is still there.
+    const empty = emptyFolders(folders, [...files, ...unreadable], gitlinks)
+    for (const key of unreadable) empty.delete(key)
+    return empty
+  }
+  const nothingIgnored = (tree: ScannedTree): LookedAt => ({
+    ...tree,
+    empty: emptyIn(tree, tree.files.keys()),
+    ignored: new Set(),
+    leftOut: [],
+  })
+
+  /** What git tracks of what its rules match. A repository that cannot be asked tracks everything that was known as not ignored. */
+  async function trackedOf(known: Before, signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const forced = await ignored.forced(signal)
+    if (forced) return forced
+    return new Set([...known].flatMap(([key, entry]) => (isKnownIgnored(entry) ? [] : [key])))
+  }
+
+  async function walk(tracked: ReadonlySet<string>, signal: AbortSignal): Promise<ScannedTree> {
+    const holders = ancestors(tracked)
+    const prune = (key: string) =>
+      isGitlink(key) ||
+      (ignoredPaths.has(key) && !holders.has(key) && (crowded.has(key) || leavesFolder(key, policy)))
+    return scan(prune, signal)
+  }
+
+  /** Asks git about what is new. A changed rule file makes every earlier answer void. */
+  async function ask(
+    first: ScannedTree,
+    tracked: ReadonlySet<string>,
+    signal: AbortSignal,
+  ): Promise<ScannedTree> {
+    let tree = first
+    if (rulesNow(tree) !== rules) {
+      const hadIgnored = ignoredPaths.size > 0
+      ignoredPaths = new Set()
+      settled = new Set()
+      seenFolders = new Set()
+      crowded = new Set()
+      if (hadIgnored) tree = await walk(tracked, signal)
+      rules = rulesNow(tree)
+      ignored.rulesChanged()
+    }
+    const mayAsk = outsideBlockedFolders(tree)
+    const newFolders = tree.folders.filter((key) => !seenFolders.has(key) && mayAsk(key))
+    for (const key of await ignored.of(newFolders, signal)) ignoredPaths.add(key)
+    seenFolders = new Set(tree.folders)
+    const inIgnored = belowAny(ignoredPaths)
+    const unknown: string[] = []
+    for (const key of tree.files.keys()) {
+      const isSettled = settled.has(key) || tracked.has(key) || ignoredPaths.has(key) || inIgnored(key)
+      if (!isSettled && mayAsk(key)) unknown.push(key)
+    }
+    const newlyIgnored = await ignored.of(unknown, signal)
+    for (const key of unknown) (newlyIgnored.has(key) ? ignoredPaths : settled).add(key)
+    return tree
+  }
+
+  async function look(known: Before, signal: AbortSignal): Promise<LookedAt> {
+    const all = ignoredPaths.size === 0 ? await scan(isGitlink, signal) : undefined
+    if (all && rulesNow(all) === noRules) {
+      rules = noRules
+      return nothingIgnored(all)
+    }
+    let tracked = await trackedOf(known, signal)
+    const tree = await ask(all ?? (await walk(tracked, signal)), tracked, signal)
+    const inIgnored = belowAny(ignoredPaths)
+    const isIgnored = (key: string) => !tracked.has(key) && (ignoredPaths.has(key) || inIgnored(key))
+    const isTurning = (key: string) => wasKept(known.get(key)) && isIgnored(key)
+    if (tree.files.keys().some(isTurning)) {
+      // By the rules of now, which may be others than those by which git was asked what it tracks.
+      ignored.rulesChanged()
+      tracked = await trackedOf(known, signal)
+    }
+
+    const files = new Map<string, ScannedFile>()
+    const candidates = new Map<string, bigint>()
+    const byFolder = new Map<string, string[]>()
+    const leftOut = new Set<string>()
+    for (const [key, file] of tree.files) {
+      if (isIgnored(key)) (byFolder.get(rootOf(key)) ?? newList(byFolder, rootOf(key))).push(key)
+      else files.set(key, file)
+    }
+    for (const key of tree.pruned) if (!isGitlink(key)) leftOut.add(`${key}/`)
+    for (const [folder, keys] of byFolder) {
+      const isCrowded = folder !== '' && keys.length > maxInFolder && policy.files === 'small'
+      if (isCrowded) crowded.add(folder)
+      if (isCrowded || (folder !== '' && leavesFolder(folder, policy))) leftOut.add(`${folder}/`)
+      else for (const key of keys) candidates.set(key, tree.files.get(key)!.stat.size)
+    }
+    const kept = divideIgnored(candidates, (key) => isKnownIgnored(known.get(key)), policy)
+    for (const key of kept) files.set(key, tree.files.get(key)!)
+    for (const [folder, keys] of byFolder) {
+      if (leftOut.has(`${folder}/`)) continue
+      const left = keys.filter((key) => !kept.has(key))
+      if (folder !== '' && left.length > maxToldOfFolder) leftOut.add(`${folder}/`)
+      else for (const key of left) leftOut.add(key)
+    }
+    // An empty folder that was kept stays so, whatever is ignored later.
+    const folders = tree.folders.filter((key) => !isIgnored(key) || known.get(key)?.mode === '040000')
+    const special = tree.special.filter((key) => !inIgnored(key))
+    const empty = emptyIn({ folders, unreadable: tree.unreadable }, [...files.keys(), ...ancestors(kept)])
+    return { ...tree, files, special, empty, ignored: kept, leftOut: [...leftOut] }
+  }
+
+  /** The outermost ignored folder that a path is in; empty when it is ignored by itself. */
+  function rootOf(key: string): string {
+    for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1)) {
+      if (ignoredPaths.has(key.slice(0, slash))) return key.slice(0, slash)
+    }
+    return ''
+  }
+
+  return {
+    async begin(known, links, signal) {
+      gitlinks = links
+      seenFolders = new Set()
+      crowded = new Set()
+      ignoredPaths = new Set()
+      settled = new Set()
+      for (const [key, entry] of known) (isKnownIgnored(entry) ? ignoredPaths : settled).add(key)
+      const tree = await scan(isGitlink, signal)
+      rules = rulesNow(tree)
+      return nothingIgnored(tree)
+    },
+    look,
+  }
+}
+
+function newList(lists: Map<string, string[]>, key: string): string[] {
+  const list: string[] = []
+  lists.set(key, list)
+  return list
+}
+
+const wasKept = (entry: ReturnType<Before['get']>): boolean =>
+  entry !== undefined && entry.mode !== '040000' && entry.ignored !== true
+
+const isKnownIgnored = (entry: ReturnType<Before['get']>): boolean => entry?.ignored === true
+
+/** Whether a path lies below one of these. */
+export function belowAny(folders: ReadonlySet<string>): (key: string) => boolean {
+  return (key) => {
+    if (folders.size === 0) return false
+    for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1)) {
+      if (folders.has(key.slice(0, slash))) return true
+    }
+    return false
+  }
+}
+
+/**
+ * Where git can be asked: it opens the `.gitignore` of every folder on the way to a path, and waits for ever when that is a fifo.
+ */
+function outsideBlockedFolders(tree: ScannedTree): (key: string) => boolean {
+  const blocked = new Set(tree.special.filter(isRuleFile).map((key) => dirname(key)))
+  if (blocked.has('.')) return () => false
+  const isBelow = belowAny(blocked)
+  return (key) => !isBelow(key)
+}
+
+/**
+ * The agent may have shut its own workspace. Its owner, who we are too, can open it again, and the mode of a folder is nothing that is
+ * captured. A folder below stays shut: what was captured of it before stays what it is.
+ */
+function openFolder(path: string): void {
+  try {
+    const stats = lstatSync(path)
+    if (stats.isDirectory() && (stats.mode & 0o700) !== 0o700) chmodSync(path, (stats.mode & 0o777) | 0o700)
+  } catch {
+    // The walk says what is wrong.
+  }
+}
+
+/** Nothing can be ignored: git need not be asked. */
+const noRules = '\n'
+
+const isRuleFile = (key: string): boolean => key === '.gitignore' || key.endsWith('/.gitignore')
+
+function rulesOf(tree: ScannedTree): string {
+  const rules: string[] = []
+  for (const [key, { stat }] of tree.files) {
+    if (isRuleFile(key)) {
+      rules.push(`${key} ${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}`)
+    }
+  }
+  return rules.sort().join('\n')
+}
