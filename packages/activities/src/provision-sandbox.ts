@@ -1,5 +1,6 @@
 import { limits, TuttiError, type AgentConfig } from '@tutti/core'
 import { BootFailure, bootSandbox, type Booted } from './boot-sandbox.ts'
+import { captureBetweenTurns } from './capture-between-turns.ts'
 import { createOpenBase } from './base-commit.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities } from './contract.ts'
@@ -10,7 +11,7 @@ import { recoverWorkspace, type RecoveredWorkspace } from './recover-workspace.t
 import type { RunEvent } from '@tutti/protocol'
 import { repositoryLocation } from '@tutti/store'
 import { createRunLogWriter, type RunLogWriter } from './run-log-writer.ts'
-import type { Sessions } from './sessions.ts'
+import type { HostSession, Sessions } from './sessions.ts'
 import { createSessionWorkspace } from './session-workspace.ts'
 import { createWorkspaceTracker } from './workspace-tracker.ts'
 
@@ -73,7 +74,7 @@ export function createProvisionSandbox(
           manifestDigest,
         })
         const parts = { bcId, incarnation, baseCommit: base, commit, server, mirror, log, tracker }
-        sessions.add({
+        const session: HostSession = {
           bcId,
           owner,
           incarnation,
@@ -87,10 +88,14 @@ export function createProvisionSandbox(
           controller,
           exported: recovered.exported,
           summary: '',
+          turnId: undefined,
+          inTurn: false,
           turnFrom: 0,
           stopped: false,
           killed: false,
-        })
+        }
+        sessions.add(session)
+        captureBetweenTurns(deps, session)
         await log.write({ type: 'sandbox', incarnation, state: 'ready', commit })
         const logSequence = await log.flush()
         await deps.catalog.agents.project(bcId, { logSequence, baseCommit: base, incarnation }, signal)

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import type { Activities, AgentScope } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail } from './fail.ts'
+import { orKillSilent } from './kill-silent.ts'
 import type { HostSession, Sessions } from './sessions.ts'
 
 /** Ends a sandbox life and gives its slot back. Idempotent; a life that is not here any more only gives its slot back. */
@@ -33,6 +34,7 @@ export async function endSession(
   const patience = AbortSignal.timeout(5000)
   const isLost =
     session.killed || (await Promise.race([session.server.lost.then(() => true), setImmediate(false)]))
+  if (!isLost) await captureOnRelease(deps, session)
   await session.log
     .write({ type: 'sandbox', incarnation: session.incarnation, state: isLost ? 'lost' : 'destroyed' })
     .catch(() => undefined)
@@ -42,4 +44,19 @@ export async function endSession(
   await session.server.close().catch(() => undefined)
   await deps.sandboxes.destroy(session.sandbox.ref, new AbortController().signal)
   sessions.remove(session)
+}
+
+/** What was written since the last turn ended: by processes that it left behind. */
+async function captureOnRelease(deps: ActivityDeps, session: HostSession): Promise<void> {
+  const { workspace, turnId, controller } = session
+  if (turnId === undefined) return
+  const limit = { limitMs: deps.stopAnswerMs, waitedFor: 'the capture before the release' }
+  try {
+    await orKillSilent(deps, session, limit, async () => {
+      await workspace.capture(controller.signal)
+      await workspace.checkpointWhenDue(turnId, 0, controller.signal)
+    })
+  } catch (error) {
+    deps.log.warn({ err: error, bc_id: session.bcId }, 'the capture before a release failed')
+  }
 }

@@ -31,6 +31,8 @@ export function createRunTurn(
         const session = sessions.get(input)
         if (session.killed) throw sandboxLost('The sandbox did not survive the last stop.', true)
         session.stopped = false
+        session.turnId = input.turn.turnId
+        session.inTurn = true
         const control = createTurnControl({
           timeoutMs: input.timeoutMs,
           stallMs: session.config.stallTimeoutMs,
@@ -58,6 +60,7 @@ export function createRunTurn(
           deps.draining.removeEventListener('abort', onDrain)
           tail.abort()
           control.close()
+          session.inTurn = false
         }
       }),
     )

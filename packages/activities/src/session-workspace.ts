@@ -78,8 +78,8 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
     checkpoint: (turnId, signal) => inTurn(() => checkpoint(turnId, signal)),
     checkpointWhenDue: (turnId, intervalMs, signal) =>
       inTurn(async () => {
-        const isDue = deps.clock.monotonic() - checkpointAt >= intervalMs && tracker.treeChanges().length > 0
-        if (isDue || tracker.hasCommits()) await checkpoint(turnId, signal)
+        const isDue = deps.clock.monotonic() - checkpointAt >= intervalMs
+        if (tracker.hasCommits() || (isDue && tracker.hasChanges())) await checkpoint(turnId, signal)
       }),
   }
 }

@@ -27,6 +27,10 @@ export interface HostSession {
   exported: BlobId | undefined
   /** What the agent said last; kept for its attempt. */
   summary: string
+  /** The current turn, or the last one. */
+  turnId: string | undefined
+  /** A turn runs, and captures by itself. */
+  inTurn: boolean
   /** Log position at which the current turn began: its commands come after it. */
   turnFrom: number
   /** The current turn was ended from outside: its sandbox has little time left to answer. */

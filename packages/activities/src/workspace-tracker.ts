@@ -3,7 +3,7 @@ import type { BlobStore } from '@tutti/blob-store'
 import { TuttiError, type BlobId } from '@tutti/core'
 import type { TreeChange } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
-import { changedFile, changePath, pathKey } from '@tutti/workspace'
+import { changedFile, changePath, isInNoCommit, pathKey } from '@tutti/workspace'
 import { fileChange, pathFields } from './file-events.ts'
 
 /** What captures have found since the last checkpoint. */
@@ -17,6 +17,8 @@ export interface WorkspaceTracker {
   treeChanges(): readonly TreeChange[]
   /** That of the newest capture, or of what was recovered. */
   manifestDigest(): string
+  /** Something has changed since the last checkpoint that a commit can have. */
+  hasChanges(): boolean
   /** The agent has committed since the last checkpoint. */
   hasCommits(): boolean
   /** A checkpoint holds everything up to now. */
@@ -43,6 +45,7 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
     deps.initial.map((change) => [pathKey(changePath(change)), change]),
   )
   let manifestDigest = deps.manifestDigest
+  let hasChanges = deps.initial.some((change) => !isInNoCommit(change))
   let hasCommits = false
 
   const store = async (state: FileState, content: AsyncIterable<Uint8Array> | undefined) => {
@@ -111,15 +114,18 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
           if (events.length > 0) await write(...events)
           for (const change of captured) changes.set(pathKey(changePath(change)), change)
           manifestDigest = summary.manifestDigest
+          hasChanges ||= captured.length > 0
           hasCommits ||= commits > 0
         },
       }
     },
     treeChanges: () => [...changes.values()].map((change) => treeChange(change, blobs, signal)),
     manifestDigest: () => manifestDigest,
+    hasChanges: () => hasChanges,
     hasCommits: () => hasCommits,
     checkpointed() {
       changes.clear()
+      hasChanges = false
       hasCommits = false
     },
   }

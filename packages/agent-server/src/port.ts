@@ -83,6 +83,8 @@ export interface AgentServer extends AgentHost {
   absorb(signal: AbortSignal): Promise<void>
   /** What `toolEnded` does: the worker sets it to a capture into the store and the log. */
   onToolEnded(capture: (signal: AbortSignal) => Promise<void>): void
+  /** Whether anything that the agent started still runs. */
+  hasProcesses(signal: AbortSignal): Promise<boolean>
   /** Ends every process that the agent started, inside; the server lives on. */
   killProcesses(signal: AbortSignal): Promise<void>
   /** Resolves with a reason when the link breaks or the server dies; never rejects. */

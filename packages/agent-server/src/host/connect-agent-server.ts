@@ -10,7 +10,7 @@ import { createLink } from '../link/link.ts'
 import type { AgentServer } from '../port.ts'
 import { contentHead, packEndHead, packHead, toWireChange } from '../wire-change.ts'
 import { receiveCapture } from './receive-capture.ts'
-import { hydrated, contentMessage, execExit, execOutput, reported } from './reported.ts'
+import { answer, hydrated, contentMessage, execExit, execOutput, reported } from './reported.ts'
 
 export interface ConnectOptions {
   /** The running agent server. */
@@ -167,6 +167,10 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
       const result = captures.then(run)
       captures = result.catch(() => {})
       await result
+    },
+
+    async hasProcesses(signal) {
+      return reported(answer, await caller.call('hasProcesses', {}, signal).result, 'an answer')
     },
 
     async killProcesses(signal) {

@@ -25,6 +25,7 @@ export function reported<Value>(schema: ZodType<Value>, value: unknown, what: st
 }
 
 export const execOutput = z.enum(['stdout', 'stderr'])
+export const answer = z.boolean()
 export const contentMessage = z.literal(contentHead)
 
 /** As of waitpid: a code or a signal. */

@@ -4,7 +4,7 @@ import type { CallStream } from '../link/call.ts'
 import { contentHead, toWireChange } from '../wire-change.ts'
 import { createCapturedWorkspace, type CaptureOutput, type CapturedWorkspace } from './captured-workspace.ts'
 import { startEgressRelay } from './egress-relay.ts'
-import { endOtherProcesses } from './end-processes.ts'
+import { endOtherProcesses, otherProcesses } from './end-processes.ts'
 import { runExec, type ExecParams } from './exec.ts'
 import { readWorkspaceFile, writeWorkspaceFile } from './files.ts'
 import { hydrateWorkspace, type HydrateParams } from './hydrate.ts'
@@ -78,6 +78,9 @@ export function createHandlers(): {
       const parts: Uint8Array[] = []
       for await (const { bytes } of call.messages) parts.push(bytes)
       await writeWorkspaceFile(need().settings.workdir, path, Buffer.concat(parts))
+    },
+    async hasProcesses() {
+      return otherProcesses(need().settings.isolated).length > 0
     },
     async killProcesses() {
       const { settings } = need()

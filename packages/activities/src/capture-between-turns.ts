@@ -1,0 +1,37 @@
+import type { ActivityDeps } from './deps.ts'
+import type { HostSession } from './sessions.ts'
+
+/**
+ * Captures what processes that an agent left behind write between its turns, and once more when the last of them has ended. Stops
+ * with the session.
+ */
+export function captureBetweenTurns(deps: ActivityDeps, session: HostSession): void {
+  const { workspace, server, controller } = session
+  const { signal } = controller
+  let isLooking = false
+  let wasBusy = false
+  const look = async () => {
+    const isBusy = await server.hasProcesses(signal)
+    if (isBusy || wasBusy) {
+      await workspace.capture(signal)
+      if (session.turnId) await workspace.checkpointWhenDue(session.turnId, deps.checkpointIntervalMs, signal)
+    }
+    wasBusy = isBusy
+  }
+  const timer = setInterval(() => {
+    if (isLooking || session.inTurn || session.killed) return
+    isLooking = true
+    look()
+      .catch((error: unknown) => {
+        if (!signal.aborted)
+          deps.log.warn({ err: error, bc_id: session.bcId }, 'a capture between turns failed')
+      })
+      .finally(() => {
+        isLooking = false
+      })
+  }, deps.captureIntervalMs)
+  timer.unref()
+  const stop = () => clearInterval(timer)
+  signal.addEventListener('abort', stop, { once: true })
+  void server.lost.then(stop)
+}

@@ -1,0 +1,80 @@
+import { createHash } from 'node:crypto'
+import type { TuttiClient } from '@tutti/client'
+import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import { startAgent } from './agent-driver.ts'
+import { connect } from './connect.ts'
+import { script } from './script.ts'
+
+const temporalPath = inject('temporalServer')
+const hashOf = (text: string) => `sha256_${createHash('sha256').update(text).digest('hex')}`
+
+describe.skipIf(!temporalPath)('what a capture finds', { timeout: 120_000 }, () => {
+  let stack: TuttiStack
+  let client: TuttiClient
+  const repositories: TestRepository[] = []
+
+  beforeAll(async () => {
+    stack = await createTuttiStack({ temporalPath: temporalPath! })
+    await stack.start()
+    client = connect(stack)
+  })
+  afterEach(() => {
+    for (const repository of repositories.splice(0)) repository.remove()
+  })
+  afterAll(() => stack.remove())
+
+  const start = (files: Readonly<Record<string, string>>, ...lines: readonly string[]) => {
+    const repository = createTestRepository(files)
+    repositories.push(repository)
+    return startAgent(client, {
+      prompt: script(...lines),
+      repository: repository.path,
+      agent: 'embedded:scripted',
+    })
+  }
+
+  test('SBX-01 a burst of files in brand-new directories is in the log before the call that made it ends', async () => {
+    const make = `const fs = require("fs"); for (let at = 0; at < 10000; at += 1) { const folder = ["a", at >> 8, at].join("/"); fs.mkdirSync(folder, { recursive: true }); fs.writeFileSync(folder + "/f", String(at).padStart(1024, "0")) } console.log("MADE " + Date.now())`
+    const agent = await start({ kept: 'k' }, `run: node -e '${make}'`)
+    await agent.rest()
+    const events = await agent.events()
+    const [, made] = /MADE (\d+)/.exec(JSON.stringify(events)) ?? []
+    const files = events.filter((event) => event.type === 'file_change')
+    expect(files).toHaveLength(10_000)
+    for (const file of files) {
+      const [, at = ''] = /^a\/\d+\/(\d+)\/f$/.exec(file.path) ?? []
+      expect(file).toMatchObject({ action: 'created', size: 1024, hash: hashOf(at.padStart(1024, '0')) })
+    }
+    const completed = events.findIndex((event) => event.type === 'tool_call_completed')
+    expect(events.findLastIndex((event) => event.type === 'file_change')).toBeLessThan(completed)
+    console.log('captured after', (await storedAt(agent.bcId)) - Number(made))
+  })
+
+  test('SBX-02 changes made behind the tools', async () => {
+    const files = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`f${at}`, `old ${at}\n`]))
+    const agent = await start(
+      { ...files, formatted: 'a  b\n' },
+      'run: sed -i s/old/new/ f*; touch -r formatted stamp; printf "a b \\n" > formatted; touch -r stamp formatted; rm stamp; (sleep 10; echo late > late) > /dev/null 2>&1 &',
+    )
+    await agent.rest()
+    await agent.waitFor((event) => event.type === 'file_change' && event.path === 'late')
+    const changed = new Map(
+      (await agent.events()).flatMap((event) =>
+        event.type === 'file_change' ? [[event.path, event.hash]] : [],
+      ),
+    )
+    expect(Object.fromEntries(changed)).toEqual({
+      ...Object.fromEntries(Object.keys(files).map((name, at) => [name, hashOf(`new ${at}\n`)])),
+      formatted: hashOf('a b \n'),
+      late: hashOf('late\n'),
+    })
+  })
+
+  async function storedAt(bcId: string): Promise<number> {
+    let last = 0
+    for await (const { eventJson, atMs } of client.agents.streamAgentEvents({ bcId }))
+      if (eventJson.includes('"tool_call_completed"')) last = Number(atMs)
+    return last
+  }
+})
