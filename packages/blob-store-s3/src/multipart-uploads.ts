@@ -1,0 +1,129 @@
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  UploadPartCommand,
+  type CompletedPart,
+  type S3Client,
+} from '@aws-sdk/client-s3'
+import { createHash } from 'node:crypto'
+import { retry } from './retry.ts'
+import { s3Failure } from './s3-failure.ts'
+import type { S3Settings } from './s3-settings.ts'
+import type { Slots } from './slots.ts'
+import type { SpooledBlob } from './spooled-blob.ts'
+
+const mostParts = 10_000
+/** An upload that failed shall not hold its caller for longer; what stays then is aborted a day later. */
+const cleanUpMs = 5_000
+
+export interface MultipartUploads {
+  /**
+   * Stores a large blob in parts, each with its own hash, which the server checks. Nothing is there before the last step, and what was
+   * sent is given up when one fails. False when it is open whether the object is there: with `once` when there is one already, and when
+   * the upload is gone at its last step, as it is when the answer to that was lost.
+   */
+  upload(key: string, blob: SpooledBlob, once: boolean, signal: AbortSignal): Promise<boolean>
+}
+
+interface Upload {
+  readonly Bucket: string
+  readonly Key: string
+  readonly UploadId: string | undefined
+}
+
+export function createMultipartUploads(
+  client: S3Client,
+  slots: Slots,
+  settings: S3Settings,
+): MultipartUploads {
+  const { bucket, limits } = settings
+
+  async function sendPart(upload: Upload, PartNumber: number, bytes: Uint8Array, signal: AbortSignal) {
+    const part = { PartNumber, ChecksumSHA256: createHash('sha256').update(bytes).digest('base64') }
+    const { ETag } = await retry(limits, signal, () => {
+      const command = new UploadPartCommand({
+        ...upload,
+        ...part,
+        Body: bytes,
+        ContentLength: bytes.length,
+      })
+      return client.send(command, { abortSignal: signal })
+    })
+    return { ...part, ETag }
+  }
+
+  async function sendParts(upload: Upload, blob: SpooledBlob, signal: AbortSignal): Promise<CompletedPart[]> {
+    const partBytes = Math.max(limits.partBytes, Math.ceil(blob.size / mostParts))
+    const stop = new AbortController()
+    const either = AbortSignal.any([signal, stop.signal])
+    const failures: unknown[] = []
+    const parts = Array.from({ length: Math.ceil(blob.size / partBytes) }, (_, index) =>
+      slots(either, async () => {
+        const bytes = await blob.read(index * partBytes, (index + 1) * partBytes)
+        return sendPart(upload, index + 1, bytes, either)
+      }).catch((error: unknown) => {
+        failures.push(error)
+        stop.abort()
+      }),
+    )
+    // All have to end first: a part that arrives after the abort of its upload would stay.
+    const sent = await Promise.all(parts)
+    if (failures.length > 0) throw failures[0]
+    return sent.filter((part) => part !== undefined)
+  }
+
+  async function complete(upload: Upload, parts: CompletedPart[], once: boolean, signal: AbortSignal) {
+    const command = () =>
+      new CompleteMultipartUploadCommand({
+        ...upload,
+        MultipartUpload: { Parts: parts },
+        ...(once && { IfNoneMatch: '*' }),
+      })
+    return retry(limits, signal, async () => {
+      try {
+        await client.send(command(), { abortSignal: signal })
+        return true
+      } catch (error) {
+        const { status, name } = s3Failure(error)
+        // 409: another writer of the same object is at its own last step; S3 wants a new upload then.
+        if (name === 'NoSuchUpload' || status === 412 || status === 409) return false
+        throw error
+      }
+    })
+  }
+
+  async function giveUp(upload: Upload): Promise<void> {
+    const signal = AbortSignal.timeout(cleanUpMs)
+    await retry(limits, signal, () =>
+      client.send(new AbortMultipartUploadCommand(upload), { abortSignal: signal }),
+    ).catch(() => {})
+  }
+
+  return {
+    async upload(key, blob, once, signal) {
+      const address = { Bucket: bucket, Key: key }
+      const { UploadId } = await retry(limits, signal, () =>
+        client.send(
+          new CreateMultipartUploadCommand({
+            ...address,
+            ContentType: 'application/octet-stream',
+            ChecksumAlgorithm: 'SHA256',
+          }),
+          { abortSignal: signal },
+        ),
+      )
+      const upload = { ...address, UploadId }
+      let stored = false
+      try {
+        const parts = await sendParts(upload, blob, signal)
+        stored = await complete(upload, parts, once, signal)
+      } finally {
+        const givenUp = stored || giveUp(upload)
+        // Who cancels does not wait for a server that may not answer.
+        if (!signal.aborted) await givenUp
+      }
+      return stored
+    },
+  }
+}
