@@ -11,12 +11,13 @@ export async function abortAbandonedUploads(
   client: S3Client,
   { bucket, folder }: S3Settings,
   signal: AbortSignal,
+  now = Date.now(),
 ): Promise<void> {
   const page = await client.send(new ListMultipartUploadsCommand({ Bucket: bucket, Prefix: folder }), {
     abortSignal: signal,
   })
   for (const { Key, UploadId, Initiated } of page.Uploads ?? []) {
-    if (!Key || !UploadId || !Initiated || Date.now() - Initiated.getTime() < maxAgeMs) continue
+    if (!Key || !UploadId || !Initiated || now - Initiated.getTime() < maxAgeMs) continue
     const upload = { Bucket: bucket, Key, UploadId }
     await client.send(new AbortMultipartUploadCommand(upload), { abortSignal: signal })
   }

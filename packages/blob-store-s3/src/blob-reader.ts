@@ -5,7 +5,7 @@ import { blobIdOfHash, checkRead, notFound } from '@tutti/blob-store/adapter'
 import { objectChunks } from './object-chunks.ts'
 import { retry } from './retry.ts'
 import { s3Error } from './s3-error.ts'
-import { s3Failure } from './s3-failure.ts'
+import { loggableCause, s3Failure } from './s3-failure.ts'
 import type { S3Objects } from './s3-objects.ts'
 import type { S3Settings } from './s3-settings.ts'
 
@@ -44,7 +44,9 @@ export function createBlobReader(
   function explain(error: unknown, id: BlobId, signal: AbortSignal): TuttiError {
     if (signal.aborted) return cancelledBy(signal)
     const { status, name } = s3Failure(error)
-    return status === 404 && name !== 'NoSuchBucket' ? notFound(id, error) : s3Error(error, settings)
+    return status === 404 && name !== 'NoSuchBucket'
+      ? notFound(id, loggableCause(error))
+      : s3Error(error, settings)
   }
 
   const lost = (id: BlobId) =>

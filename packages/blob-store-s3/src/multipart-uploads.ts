@@ -7,6 +7,7 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3'
 import { createHash } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { retry } from './retry.ts'
 import { s3Failure } from './s3-failure.ts'
 import type { S3Settings } from './s3-settings.ts'
@@ -16,12 +17,14 @@ import type { SpooledBlob } from './spooled-blob.ts'
 const mostParts = 10_000
 /** An upload that failed shall not hold its caller for longer; what stays then is aborted a day later. */
 const cleanUpMs = 5_000
+/** A part that was under way when its caller left may arrive after the abort, and some servers keep it then. */
+const abortsAfterMs = [0, 250, 1_000]
 
 export interface MultipartUploads {
   /**
    * Stores a large blob in parts, each with its own hash, which the server checks. Nothing is there before the last step, and what was
    * sent is given up when one fails. False when it is open whether the object is there: with `once` when there is one already, and when
-   * the upload is gone at its last step, as it is when the answer to that was lost.
+   * the server does not know the upload any more, as when the answer to its last step was lost.
    */
   upload(key: string, blob: SpooledBlob, once: boolean, signal: AbortSignal): Promise<boolean>
 }
@@ -39,9 +42,14 @@ export function createMultipartUploads(
 ): MultipartUploads {
   const { bucket, limits } = settings
 
-  async function sendPart(upload: Upload, PartNumber: number, bytes: Uint8Array, signal: AbortSignal) {
+  async function sendPart(
+    upload: Upload,
+    PartNumber: number,
+    bytes: Uint8Array,
+    { signal, stop }: { signal: AbortSignal; stop: AbortSignal },
+  ) {
     const part = { PartNumber, ChecksumSHA256: createHash('sha256').update(bytes).digest('base64') }
-    const { ETag } = await retry(limits, signal, () => {
+    const { ETag } = await retry(limits, stop, () => {
       const command = new UploadPartCommand({
         ...upload,
         ...part,
@@ -55,19 +63,19 @@ export function createMultipartUploads(
 
   async function sendParts(upload: Upload, blob: SpooledBlob, signal: AbortSignal): Promise<CompletedPart[]> {
     const partBytes = Math.max(limits.partBytes, Math.ceil(blob.size / mostParts))
-    const stop = new AbortController()
-    const either = AbortSignal.any([signal, stop.signal])
+    const failed = new AbortController()
+    const stop = AbortSignal.any([signal, failed.signal])
     const failures: unknown[] = []
     const parts = Array.from({ length: Math.ceil(blob.size / partBytes) }, (_, index) =>
-      slots(either, async () => {
+      slots(stop, async () => {
         const bytes = await blob.read(index * partBytes, (index + 1) * partBytes)
-        return sendPart(upload, index + 1, bytes, either)
+        return sendPart(upload, index + 1, bytes, { signal, stop })
       }).catch((error: unknown) => {
         failures.push(error)
-        stop.abort()
+        failed.abort()
       }),
     )
-    // All have to end first: a part that arrives after the abort of its upload would stay.
+    // Those under way end first: a part that arrives after the abort of its upload might stay.
     const sent = await Promise.all(parts)
     if (failures.length > 0) throw failures[0]
     return sent.filter((part) => part !== undefined)
@@ -93,11 +101,18 @@ export function createMultipartUploads(
     })
   }
 
-  async function giveUp(upload: Upload): Promise<void> {
+  async function abort(upload: Upload): Promise<void> {
     const signal = AbortSignal.timeout(cleanUpMs)
     await retry(limits, signal, () =>
       client.send(new AbortMultipartUploadCommand(upload), { abortSignal: signal }),
     ).catch(() => {})
+  }
+
+  async function abortLater(upload: Upload): Promise<void> {
+    for (const pauseMs of abortsAfterMs) {
+      await setTimeout(pauseMs, undefined, { ref: false })
+      await abort(upload)
+    }
   }
 
   return {
@@ -118,10 +133,13 @@ export function createMultipartUploads(
       try {
         const parts = await sendParts(upload, blob, signal)
         stored = await complete(upload, parts, once, signal)
+      } catch (error) {
+        // A server that was restarted may not know its uploads any more.
+        if (s3Failure(error).name !== 'NoSuchUpload') throw error
       } finally {
-        const givenUp = stored || giveUp(upload)
         // Who cancels does not wait for a server that may not answer.
-        if (!signal.aborted) await givenUp
+        if (signal.aborted) void abortLater(upload)
+        else if (!stored) await abort(upload)
       }
       return stored
     },

@@ -1,6 +1,6 @@
 import { TuttiError } from '@tutti/core'
 import { s3Explanations, type S3Place } from './s3-explanations.ts'
-import { s3Failure } from './s3-failure.ts'
+import { loggableCause, s3Failure } from './s3-failure.ts'
 
 /**
  * A failure of the store as `unavailable`, whatever its reason: to those who asked for a blob none of them is their own fault, and
@@ -22,6 +22,6 @@ export function s3Error(error: unknown, place: S3Place): TuttiError {
     'unavailable',
     text,
     failure.status === undefined ? detail : { ...detail, status: failure.status },
-    error,
+    loggableCause(error),
   )
 }

@@ -42,6 +42,12 @@ export const s3Explanations: readonly Explanation[] = [
       `There are no credentials for bucket "${bucket}" at ${where}. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give the machine a role.`,
   },
   {
+    reason: 'no_region',
+    when: named('RegionMissing'),
+    text: ({ bucket, where }) =>
+      `Nothing says in which region bucket "${bucket}" of ${where} is. Set its region, or AWS_REGION.`,
+  },
+  {
     reason: 'wrong_region',
     when: ({ name, status }) =>
       status === 301 ||
