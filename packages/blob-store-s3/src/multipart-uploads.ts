@@ -6,8 +6,8 @@ import {
   type CompletedPart,
   type S3Client,
 } from '@aws-sdk/client-s3'
-import { createHash } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
+import { createPartReader, type Part } from './part-reader.ts'
 import { retry } from './retry.ts'
 import { s3Failure } from './s3-failure.ts'
 import type { S3Settings } from './s3-settings.ts'
@@ -44,11 +44,10 @@ export function createMultipartUploads(
 
   async function sendPart(
     upload: Upload,
-    PartNumber: number,
-    bytes: Uint8Array,
+    { number, bytes, sha256 }: Part,
     { signal, stop }: { signal: AbortSignal; stop: AbortSignal },
   ) {
-    const part = { PartNumber, ChecksumSHA256: createHash('sha256').update(bytes).digest('base64') }
+    const part = { PartNumber: number, ChecksumSHA256: sha256 }
     const { ETag } = await retry(limits, stop, () => {
       const command = new UploadPartCommand({
         ...upload,
@@ -62,22 +61,22 @@ export function createMultipartUploads(
   }
 
   async function sendParts(upload: Upload, blob: SpooledBlob, signal: AbortSignal): Promise<CompletedPart[]> {
-    const partBytes = Math.max(limits.partBytes, Math.ceil(blob.size / mostParts))
+    const reader = createPartReader(blob, Math.max(limits.partBytes, Math.ceil(blob.size / mostParts)))
     const failed = new AbortController()
     const stop = AbortSignal.any([signal, failed.signal])
     const failures: unknown[] = []
-    const parts = Array.from({ length: Math.ceil(blob.size / partBytes) }, (_, index) =>
-      slots(stop, async () => {
-        const bytes = await blob.read(index * partBytes, (index + 1) * partBytes)
-        return sendPart(upload, index + 1, bytes, { signal, stop })
-      }).catch((error: unknown) => {
-        failures.push(error)
-        failed.abort()
-      }),
+    const parts = Array.from({ length: reader.count }, () =>
+      slots(stop, async () => sendPart(upload, await reader.next(), { signal, stop })).catch(
+        (error: unknown) => {
+          failures.push(error)
+          failed.abort()
+        },
+      ),
     )
     // Those under way end first: a part that arrives after the abort of its upload might stay.
     const sent = await Promise.all(parts)
     if (failures.length > 0) throw failures[0]
+    reader.check()
     return sent.filter((part) => part !== undefined)
   }
 

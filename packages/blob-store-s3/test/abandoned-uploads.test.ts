@@ -19,6 +19,6 @@ describeOnS3('abandoned uploads', (bucket) => {
     await abortAbandonedUploads(client, settings, never)
     expect(await left()).toHaveLength(3)
     await abortAbandonedUploads(client, settings, never, Date.now() + dayMs + 60_000)
-    expect((await left()).toSorted()).toEqual(['ours/else', 'theirs/files/sha256_1'])
+    expect(new Set(await left())).toEqual(new Set(['ours/else', 'theirs/files/sha256_1']))
   })
 })

@@ -49,6 +49,21 @@ describeOnS3('store', (bucket) => {
     },
   )
 
+  test('bytes that change after they got their name are refused', async () => {
+    const store = bucket().store()
+    const bytes = patternBytes(17 << 20, 7)
+    const id = blobIdOf(bytes)
+    const putting = store.put(bytes, never)
+    // The hash is taken in the same turn; the parts are read after the server was asked for the blob.
+    setImmediate(() => bytes.fill(0))
+    await expect(putting).rejects.toMatchObject({
+      code: 'unavailable',
+      detail: { reason: 'changed_while_stored', id },
+    })
+    expect(await store.has(id, never)).toBe(false)
+    expect(await uploads()).toEqual([])
+  })
+
   test('several processes put the same blobs at once', { timeout: 60_000 }, async () => {
     const { server, name } = bucket()
     const options = {

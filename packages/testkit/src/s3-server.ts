@@ -53,7 +53,7 @@ export async function createS3Server(kind: S3ServerKind, path: string): Promise<
     })
     server.on('error', () => {})
     closeSync(output)
-    running = { server, guard: guardOf(server.pid) }
+    running = { server, guard: guardOf(server.pid, folder) }
     for (;;) {
       if (server.exitCode !== null || server.signalCode !== null || server.pid === undefined) {
         await end()
@@ -101,9 +101,11 @@ export async function createS3Server(kind: S3ServerKind, path: string): Promise<
   }
 }
 
-/** Ends the server when this process dies without a chance to, as its standard input ends then. */
-const guardOf = (pid: number | undefined): ChildProcess =>
-  spawn('sh', ['-c', 'read -r _; kill -9 "$0"', String(pid)], { stdio: ['pipe', 'ignore', 'ignore'] })
+/** Ends the server and removes its folder when this process dies without a chance to, as its standard input ends then. */
+const guardOf = (pid: number | undefined, folder: string): ChildProcess =>
+  spawn('sh', ['-c', 'read -r _; kill -9 "$1"; rm -rf "$2"', 'sh', String(pid), folder], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
 
 async function killed(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
