@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { ensureS3Servers } from './setup/ensure-s3-servers.mjs'
 import { pinnedEnvironment } from './setup/pinned-node.mjs'
 import { root } from './setup/root.mjs'
 import { say } from './setup/say.mjs'
@@ -18,12 +19,21 @@ const total = {
 }
 
 await untilInterrupted(async (signal) => {
+  // Begun first and needed last: one of them takes a minute to compile.
+  let installing = true
+  const s3Servers = ensureS3Servers({ signal })
+    .catch((error) => {
+      if (!signal.aborted) say(`The S3 servers for tests cannot be installed: ${error.message}`)
+    })
+    .finally(() => (installing = false))
   try {
     await setUp({ signal, forTests: true })
     for (const check of ['lint', 'typecheck']) {
       say(`\n── ${check}`)
       if ((await run('npm', ['run', '--silent', check], signal)) !== 0) total.failed += 1
     }
+    if (installing) say('Waiting for the S3 servers for tests: one of them is compiled …')
+    await s3Servers
     say('\n── tests')
     await runTests(signal)
   } catch (error) {

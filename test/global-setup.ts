@@ -2,6 +2,7 @@ import { describeTemporal, findTemporalServer, findTemporalTestServer } from '@t
 import { bundleCli } from '@tutti/testkit'
 import type { TestProject } from 'vitest/node'
 import { trySandbox } from '../scripts/setup/ensure-sandbox.mjs'
+import { findS3Servers } from '../scripts/setup/s3-servers.mjs'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -11,13 +12,17 @@ declare module 'vitest' {
     temporalTestServer: string | null
     /** Why one of them is null: the reason to skip with. */
     temporalMissing: string
+    /** Paths of the S3 servers that a test may start; each null when it is not installed, with the reason beside it. */
+    s3Servers: Record<'ministack' | 'versitygw', string | null>
+    /** Why one of them is null: the reason to skip with. */
+    s3Missing: string
     /** Why no bubblewrap sandbox can be started here: the reason to skip with; empty where one can. */
     sandboxMissing: string
   }
 }
 
 /**
- * Finds the Temporal programs, tries a sandbox and bundles the command line, once for all test files. A cluster of the user's is never used
+ * Finds the Temporal programs and the S3 servers, tries a sandbox and bundles the command line, once for all test files. A cluster of the user's is never used
  * for tests.
  */
 export default async function globalSetup(project: TestProject): Promise<void> {
@@ -31,6 +36,9 @@ export default async function globalSetup(project: TestProject): Promise<void> {
   project.provide('temporalTestServer', testServer.kind === 'binary' ? testServer.path : null)
   const missing = [server, testServer].filter((found) => found.kind === 'missing').map(describeTemporal)
   project.provide('temporalMissing', missing.join('\n'))
+  const s3Servers = findS3Servers()
+  project.provide('s3Servers', s3Servers.paths)
+  project.provide('s3Missing', s3Servers.missing)
   const sandbox = trySandbox()
   project.provide('sandboxMissing', sandbox.ok ? '' : sandbox.why)
   process.env['TUTTI_TEST_CLI'] = await bundleCli()

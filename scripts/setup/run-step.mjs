@@ -11,12 +11,13 @@ const HEARTBEAT_MS = 5_000
  * @param {string} title
  * @param {string} command
  * @param {readonly string[]} args
- * @param {{signal: AbortSignal, env?: NodeJS.ProcessEnv}} options
+ * @param {{signal: AbortSignal, env?: NodeJS.ProcessEnv, quiet?: boolean}} options `quiet` says nothing: for what runs beside other steps
  * @returns {Promise<{ok: boolean, output: string}>}
  */
-export async function runStep(title, command, args, { signal, env = process.env }) {
+export async function runStep(title, command, args, { signal, env = process.env, quiet = false }) {
   signal.throwIfAborted()
-  say(`${title} …`)
+  const tell = quiet ? () => {} : say
+  tell(`${title} …`)
   const started = Date.now()
   let output = ''
   const child = spawn(command, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
@@ -27,7 +28,7 @@ export async function runStep(title, command, args, { signal, env = process.env 
   }
   const heartbeat = setInterval(() => {
     const last = output.trim().split('\n').at(-1) ?? ''
-    say(`  … ${Math.round((Date.now() - started) / 1000)} s  ${last.slice(0, 90)}`.trimEnd())
+    tell(`  … ${Math.round((Date.now() - started) / 1000)} s  ${last.slice(0, 90)}`.trimEnd())
   }, HEARTBEAT_MS)
   const end = () => {
     if (child.pid === undefined) return

@@ -6,6 +6,16 @@ export interface ByteRange {
   readonly end: number
 }
 
+/** A request that whoever holds it may make without credentials until it expires. It is a secret for as long. */
+export interface SignedRequest {
+  readonly method: 'GET' | 'PUT'
+  readonly url: string
+  /** To be sent exactly so: they are signed. An HTTP client may set `host` and `content-length` by itself. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Milliseconds since 1970; credentials of the store that end earlier end it too. */
+  readonly expiresAt: number
+}
+
 /**
  * Content-addressed bytes that outlive every sandbox (seed 003: the source of truth for file content).
  *
@@ -34,4 +44,23 @@ export interface BlobStore {
 
   /** Whether the blob can be read now. Cheap: no bytes move. */
   has(id: BlobId, signal: AbortSignal): Promise<boolean>
+
+  /**
+   * Lets a client read the blob, or ranges of it, from the store itself. Not told here whether there is such a blob. The client hashes
+   * what it gets: nobody else does. Absent where a store has no address of its own; clients then read through the API.
+   *
+   * @param expiresInMs from one second to seven days, cut to whole seconds.
+   * @throws TuttiError `invalid_argument` for a time out of bounds; `unavailable` when there is nothing to sign with.
+   */
+  signedDownload?(id: BlobId, expiresInMs: number, signal: AbortSignal): Promise<SignedRequest>
+
+  /**
+   * Lets a client store the blob itself: these bytes and no others, for the store refuses what has another hash or length. HTTP 412
+   * in answer means that the blob is there already, which is success. Absent as {@link signedDownload} is.
+   *
+   * @param size of the blob, in bytes; 5 GiB at most, as it goes in one request.
+   * @param expiresInMs as for {@link signedDownload}.
+   * @throws TuttiError as {@link signedDownload}; `invalid_argument` for a size out of bounds, too.
+   */
+  signedUpload?(id: BlobId, size: number, expiresInMs: number, signal: AbortSignal): Promise<SignedRequest>
 }

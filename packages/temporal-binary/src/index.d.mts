@@ -66,3 +66,6 @@ export const artifacts: {
   server: { readonly name: string; readonly version: string }
   testServer: { readonly name: string; readonly version: string }
 }
+
+/** Tutti's folder below the user's cache folder: `XDG_CACHE_HOME` or what the system has for that. */
+export function cacheFolder(env: Record<string, string | undefined>, platform?: NodeJS.Platform): string

@@ -1,5 +1,7 @@
 export { bundleCli } from './bundle-cli.ts'
 export { cliMain } from './cli-main.ts'
+export { createFaultProxy, type FaultProxy, type ProxiedRequest } from './fault-proxy.ts'
+export type { Fault } from './fault.ts'
 export {
   createFakeModelServer,
   type FakeDelta,
@@ -14,6 +16,8 @@ export {
   type LocalExecOutput,
   type LocalExecRequest,
 } from './local-agent-host.ts'
+export { createS3Server, type S3Server } from './s3-server.ts'
+export type { S3ServerKind } from './s3-server-commands.ts'
 export { createTestRepository, type TestRepository } from './test-repository.ts'
 export {
   createTuttiStack,

@@ -1,0 +1,71 @@
+import { TuttiError, cancelledBy, type BlobId } from '@tutti/core'
+import type { MultipartUploads } from './multipart-uploads.ts'
+import { s3Error } from './s3-error.ts'
+import type { S3Objects } from './s3-objects.ts'
+import type { S3Settings } from './s3-settings.ts'
+import { sha256Base64 } from './sha256-base64.ts'
+import type { Slots } from './slots.ts'
+import type { SpooledBlob } from './spooled-blob.ts'
+
+const mostRounds = 4
+
+/** What stands under a blob's name, as far as the server tells without sending it. */
+type Standing = 'absent' | 'same' | 'different'
+
+/** Brings a blob whose hash is known under its name. */
+export type BlobWriter = (blob: SpooledBlob, signal: AbortSignal) => Promise<void>
+
+/**
+ * An answer "is there already" is looked into in every case: it may be the blob of another writer, our own whose first answer was lost,
+ * or something that somebody left there cut off, which is replaced.
+ */
+export function createBlobWriter(
+  objects: S3Objects,
+  uploads: MultipartUploads,
+  slots: Slots,
+  settings: S3Settings,
+): BlobWriter {
+  const { limits, conditionalWrites, keyOf } = settings
+
+  async function standing({ id, size }: SpooledBlob, signal: AbortSignal): Promise<Standing> {
+    const found = await objects.inspect(keyOf(id), signal)
+    if (!found) return 'absent'
+    const sha256 = sha256Base64(id)
+    return found.size === size && (found.sha256 ?? sha256) === sha256 ? 'same' : 'different'
+  }
+
+  async function send(blob: SpooledBlob, once: boolean, signal: AbortSignal): Promise<boolean> {
+    if (blob.size > limits.singlePutBytes) return uploads.upload(keyOf(blob.id), blob, once, signal)
+    const put = async () => {
+      const bytes = await blob.read(0, blob.size)
+      return objects.put(keyOf(blob.id), bytes, sha256Base64(blob.id), once, signal)
+    }
+    return blob.onDisk ? slots(signal, put) : put()
+  }
+
+  async function write(blob: SpooledBlob, signal: AbortSignal): Promise<void> {
+    const look = !conditionalWrites || blob.size >= limits.lookFirstBytes
+    let known: Standing = look ? await standing(blob, signal) : 'absent'
+    // More than once only when others store and delete the same object meanwhile.
+    for (let round = 1; known !== 'same'; round += 1) {
+      if (round > mostRounds) throw unsettled(blob.id)
+      if (await send(blob, conditionalWrites && known === 'absent', signal)) return
+      known = await standing(blob, signal)
+    }
+  }
+
+  const unsettled = (id: BlobId) =>
+    new TuttiError(
+      'unavailable',
+      `Object ${keyOf(id)} of bucket "${settings.bucket}" at ${settings.where} came and went while it was stored. See who else writes there, then try again.`,
+      { id, reason: 'unsettled', bucket: settings.bucket, endpoint: settings.where },
+    )
+
+  return async (blob, signal) => {
+    try {
+      await write(blob, signal)
+    } catch (error) {
+      throw signal.aborted ? cancelledBy(signal) : s3Error(error, settings)
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import type { BlobStore } from '@tutti/blob-store'
+import { noCrashPoints, throwIfCancelled } from '@tutti/core'
+import { abortAbandonedUploads } from './abandoned-uploads.ts'
+import { createBlobReader } from './blob-reader.ts'
+import { createBlobWriter } from './blob-writer.ts'
+import { createMultipartUploads } from './multipart-uploads.ts'
+import { createS3Client } from './s3-client.ts'
+import { createS3Objects } from './s3-objects.ts'
+import type { S3BlobStoreOptions } from './s3-options.ts'
+import { s3Settings } from './s3-settings.ts'
+import { createSignedRequests, type SignedRequests } from './signed-requests.ts'
+import { signPayloadHash } from './sign-payload-hash.ts'
+import { createSlots } from './slots.ts'
+import { spool } from './spooled-blob.ts'
+
+export interface S3BlobStore extends Omit<BlobStore, keyof SignedRequests>, SignedRequests {
+  /** Gives its connections up. Not needed for a process to end. */
+  close(): void
+}
+
+/**
+ * Blobs as objects `files/sha256_<hex>` of a bucket; many stores may share it. Every put carries its SHA-256, and nothing is under a
+ * name before the server has checked all of it; every whole blob is hashed when it is read. Failures that may pass are tried again for
+ * `limits.patienceMs`; then, and for any other failure of the store, the error is `unavailable`, with the reason and what to do.
+ *
+ * A range is not hashed: over plain http nothing tells that a network has changed it.
+ *
+ * @throws TuttiError `invalid_argument` for an option that cannot be; the server is not asked yet.
+ */
+export function createS3BlobStore(options: S3BlobStoreOptions): S3BlobStore {
+  const settings = s3Settings(options)
+  const { limits, temporaryFolder: folder } = settings
+  const { crashPoint = noCrashPoints } = options
+  const client = createS3Client(settings, settings.endpoint)
+  signPayloadHash(client)
+  const signer = createS3Client(settings, settings.publicEndpoint ?? settings.endpoint)
+  const slots = createSlots(limits.parallelParts)
+  const objects = createS3Objects(client, settings)
+  const write = createBlobWriter(objects, createMultipartUploads(client, slots, settings), slots, settings)
+
+  const closed = new AbortController()
+  let looked = false
+  /** Those who store no large blobs leave no uploads either. */
+  const lookForAbandoned = () => {
+    if (looked) return
+    looked = true
+    abortAbandonedUploads(client, settings, closed.signal).catch(() => {})
+  }
+
+  return {
+    ...createBlobReader(objects, settings),
+    ...createSignedRequests(signer, settings),
+
+    async put(bytes, signal) {
+      throwIfCancelled(signal)
+      const blob = await spool(bytes, signal, { folder, memoryBytes: limits.memoryBytes })
+      try {
+        await crashPoint('blob.put', () => write(blob, signal))
+        if (blob.size > limits.singlePutBytes) lookForAbandoned()
+        return blob.id
+      } finally {
+        await blob.close()
+      }
+    },
+
+    close() {
+      closed.abort()
+      client.destroy()
+      signer.destroy()
+    },
+  }
+}

@@ -1,0 +1,4 @@
+/** What adapters in packages of their own share with those beside the port. */
+export { abortableSource } from './abortable-source.ts'
+export { checkRead, notFound } from './blob-errors.ts'
+export { blobIdOfHash } from './blob-id.ts'
