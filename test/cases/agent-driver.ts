@@ -23,6 +23,8 @@ export interface AgentDriver {
   events(): Promise<Logged[]>
   /** Resolves with the first event that fits, stored or to come. */
   waitFor(fits: (event: RunEvent) => boolean): Promise<Logged>
+  /** Resolves when an event that fits is stored, also between turns. */
+  seen(fits: (event: RunEvent) => boolean): Promise<void>
   /** Resolves when the agent has come to rest after what it does now. */
   rest(): Promise<Agent>
   followUp(text: string, mode?: 'queue' | 'interrupt'): Promise<{ position: number; turnId: string }>
@@ -78,6 +80,9 @@ export function driveAgent(client: TuttiClient, bcId: string): AgentDriver {
         stop.abort()
       }
       throw new Error(`The stream of ${bcId} ended without the event.`)
+    },
+    async seen(fits) {
+      while (!(await driver.events()).some(fits)) await new Promise((resolve) => setTimeout(resolve, 200))
     },
     async rest() {
       if (newestTurn)

@@ -4,6 +4,7 @@ import { TuttiError, type BlobId } from '@tutti/core'
 import type { TreeChange } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
 import { changedFile, changePath, isInNoCommit, pathKey } from '@tutti/workspace'
+import { createBlobBatch, type BlobBatch } from './blob-batch.ts'
 import { fileChange, pathFields } from './file-events.ts'
 
 /** What captures have found since the last checkpoint. */
@@ -39,6 +40,9 @@ export interface WorkspaceTrackerDeps {
   readonly manifestDigest: string
 }
 
+/** A file up to here waits in memory until it is stored with others, in bytes. */
+const maxBatched = 64 << 10
+
 export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTracker {
   const { blobs, incarnation, write, checkPack, signal } = deps
   const changes = new Map<string, CapturedChange>(
@@ -48,8 +52,13 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
   let hasChanges = deps.initial.some((change) => !isInNoCommit(change))
   let hasCommits = false
 
-  const store = async (state: FileState, content: AsyncIterable<Uint8Array> | undefined) => {
+  const store = async (
+    state: FileState,
+    content: AsyncIterable<Uint8Array> | undefined,
+    batch: BlobBatch,
+  ) => {
     if (!content) throw new TuttiError('internal', 'A captured file came without its content.')
+    if (state.size <= maxBatched) return batch.add(state.hash, Buffer.concat(await Array.fromAsync(content)))
     const id = await blobs.put(content, signal)
     if (id !== state.hash)
       throw new TuttiError('data_loss', 'A captured file does not have the hash that was announced.')
@@ -67,13 +76,14 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
 
   return {
     sink() {
+      const batch = createBlobBatch(blobs, signal)
       const captured: CapturedChange[] = []
       const others: RunEvent[] = []
       let commits = 0
       return {
         async change(change, content) {
           const file = changedFile(change)
-          if (file) await store(file, content)
+          if (file) await store(file, content, batch)
           captured.push(change)
         },
         async skipped(path, reason, size) {
@@ -106,6 +116,7 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
           return true
         },
         async committed(summary) {
+          await batch.stored()
           const events = [...captured.map((change) => fileChange(change, incarnation)), ...others]
           if (captured.length > 0) {
             const { manifestDigest: digest, entries } = summary

@@ -1,4 +1,5 @@
 import type { BlobStore } from '@tutti/blob-store'
+import { putEach } from '@tutti/blob-store/adapter'
 import { noCrashPoints, throwIfCancelled } from '@tutti/core'
 import { abortAbandonedUploads } from './abandoned-uploads.ts'
 import { createBlobReader } from './blob-reader.ts'
@@ -47,7 +48,7 @@ export function createS3BlobStore(options: S3BlobStoreOptions): S3BlobStore {
     abortAbandonedUploads(client, settings, closed.signal).catch(() => {})
   }
 
-  return {
+  const store: S3BlobStore = {
     ...createBlobReader(objects, settings),
     ...createSignedRequests(signer, settings),
 
@@ -63,10 +64,13 @@ export function createS3BlobStore(options: S3BlobStoreOptions): S3BlobStore {
       }
     },
 
+    putAll: (contents, signal) => putEach(store.put, contents, limits.parallelPuts, signal),
+
     close() {
       closed.abort()
       client.destroy()
       signer.destroy()
     },
   }
+  return store
 }

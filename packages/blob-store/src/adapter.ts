@@ -2,3 +2,4 @@
 export { abortableSource } from './abortable-source.ts'
 export { checkRead, notFound } from './blob-errors.ts'
 export { blobIdOfHash } from './blob-id.ts'
+export { putEach } from './put-each.ts'

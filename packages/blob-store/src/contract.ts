@@ -43,6 +43,20 @@ export function testBlobStoreContract(name: string, createStore: () => Promise<B
       expect(await store.put(chunksOf(), never)).toBe(idOf(bytesOf('')))
     })
 
+    test('stores many at once as the same blobs, in their order', async () => {
+      const contents = Array.from({ length: 50 }, (_, at) => bytesOf(at % 7 === 0 ? 'same' : `content ${at}`))
+      const ids = await store.putAll(contents, never)
+      expect(ids).toEqual(contents.map(idOf))
+      for (const [at, id] of ids.entries())
+        expect(Buffer.compare(await store.get(id, never), contents[at]!)).toBe(0)
+      expect(await store.putAll([], never)).toEqual([])
+      expect(await store.putAll(contents, never)).toEqual(ids)
+      await expect(store.putAll([bytesOf('never')], AbortSignal.abort())).rejects.toMatchObject({
+        code: 'cancelled',
+      })
+      expect(await store.has(idOf(bytesOf('never')), never)).toBe(false)
+    })
+
     test('is one blob for the same content, also when many put it at once', async () => {
       const puts = Array.from({ length: 20 }, (_, index) =>
         store.put(index % 2 ? bytesOf('same') : chunksOf(bytesOf('sa'), bytesOf('me')), never),

@@ -2,6 +2,7 @@ import { throwIfCancelled, type BlobId } from '@tutti/core'
 import { abortableSource } from './abortable-source.ts'
 import { blobIdOf } from './blob-id.ts'
 import { checkRead, notFound } from './blob-errors.ts'
+import { putEach } from './put-each.ts'
 import type { BlobStore, ByteRange } from './port.ts'
 
 /** Blobs in this process's memory, for tests. Durable as long as the process. */
@@ -17,7 +18,7 @@ export function createMemoryBlobStore(): BlobStore {
     return bytes.slice(range?.start, range?.end)
   }
 
-  return {
+  const store: BlobStore = {
     async put(bytes, signal) {
       const chunks: Uint8Array[] = []
       for await (const chunk of abortableSource(bytes, signal)) chunks.push(chunk.slice())
@@ -26,6 +27,8 @@ export function createMemoryBlobStore(): BlobStore {
       blobs.set(id, new Uint8Array(whole))
       return id
     },
+
+    putAll: (contents, signal) => putEach(store.put, contents, 1, signal),
 
     async *stream(id, signal, range) {
       const bytes = read(id, signal, range)
@@ -42,4 +45,5 @@ export function createMemoryBlobStore(): BlobStore {
       return blobs.has(id)
     },
   }
+  return store
 }

@@ -5,6 +5,7 @@ import { TuttiError } from '@tutti/core'
 import { gitDate, identity } from './hardened.ts'
 import { withLockRepair } from './lock-repair.ts'
 import type { TreeChange } from './port.ts'
+import { readAhead, type Content } from './read-ahead.ts'
 import { checkHash, checkOwnRef } from './ref-name.ts'
 import type { GitRunner } from './run-git.ts'
 import { isContentMode, isTreeMode, type TreeMode } from './tree-mode.ts'
@@ -109,6 +110,7 @@ async function* script(
     for (const change of changes) {
       if ('deleted' in change) yield Buffer.concat([Buffer.from('D '), quotePath(change.path), newline])
     }
+    const contents = readAhead(changes.filter((change) => 'size' in change))
     for (const change of changes) {
       if ('deleted' in change) continue
       if ('oid' in change) {
@@ -116,7 +118,7 @@ async function* script(
       } else {
         yield Buffer.concat([Buffer.from(`M ${change.mode} inline `), quotePath(change.path), newline])
         yield Buffer.from(`data ${change.size}\n`)
-        yield* exactly(change)
+        yield* exactly(change, (await contents.next()).value)
         yield newline
       }
     }
@@ -130,9 +132,12 @@ async function* script(
 
 const newline = Buffer.from('\n')
 
-async function* exactly(change: Extract<TreeChange, { size: number }>): AsyncGenerator<Uint8Array> {
+async function* exactly(
+  change: Extract<TreeChange, { size: number }>,
+  content: Content | undefined | void,
+): AsyncGenerator<Uint8Array> {
   let length = 0
-  for await (const chunk of change.content()) {
+  for await (const chunk of content ?? []) {
     length += chunk.length
     if (length > change.size) break
     yield chunk
