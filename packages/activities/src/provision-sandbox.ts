@@ -113,18 +113,17 @@ function recoveryOf(
   recovered: RecoveredWorkspace,
 ): RunEvent {
   const { before, changes, git, missing } = recovered
-  const all = [...missing].map(([path, reason]) => ({ path, reason }))
   return {
     type: 'recovery',
     incarnation,
     reason: before ?? 'lost',
     commit,
     replayed: changes.length,
-    index: git && !missing.has('.git/index') ? 'restored' : 'rebuilt',
+    index: git && !missing.some(({ path }) => path === '.git/index') ? 'restored' : 'rebuilt',
     manifestDigest,
     proven: recovered.manifestDigest !== undefined,
-    missing: all.slice(0, maxMissing),
-    ...(all.length > maxMissing && { moreMissing: all.length - maxMissing }),
+    missing: missing.slice(0, maxMissing),
+    ...(missing.length > maxMissing && { moreMissing: missing.length - maxMissing }),
   }
 }
 
