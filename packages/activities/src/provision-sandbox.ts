@@ -13,6 +13,7 @@ import { repositoryLocation } from '@tutti/store'
 import { createRunLogWriter, type RunLogWriter } from './run-log-writer.ts'
 import type { HostSession, Sessions } from './sessions.ts'
 import { createSessionWorkspace } from './session-workspace.ts'
+import { watchAnswers } from './watch-answers.ts'
 import { createWorkspaceTracker } from './workspace-tracker.ts'
 
 /**
@@ -96,6 +97,7 @@ export function createProvisionSandbox(
         }
         sessions.add(session)
         captureBetweenTurns(deps, session)
+        watchAnswers(deps, session)
         await log.write({ type: 'sandbox', incarnation, state: 'ready', commit })
         const logSequence = await log.flush()
         await deps.catalog.agents.project(bcId, { logSequence, baseCommit: base, incarnation }, signal)

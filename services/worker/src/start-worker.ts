@@ -146,6 +146,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     captureTimeoutMs: config['turn.capture_timeout'],
     stopGraceMs: config['stop.grace'],
     stopAnswerMs: config['stop.answer'],
+    answerTimeoutMs: config['sandbox.answer_timeout'],
     stateIntervalMs: config['turn.state_interval'],
     env: options.env,
     draining: drain.signal,
