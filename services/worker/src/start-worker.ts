@@ -155,7 +155,15 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     tellWaiting: (bcId, waiting) =>
       client.workflow.getHandle(agentWorkflowId(bcId as AgentId)).signal(turnWaitingSignal, waiting),
   }
-  const reaper = await startReaper({ sandboxes, sessions, catalog: stores.catalog, host, clock, log })
+  const reaper = await startReaper({
+    sandboxes,
+    sessions,
+    endSession: (session) => endSession(deps, sessions, session),
+    catalog: stores.catalog,
+    host,
+    clock,
+    log,
+  })
   const activities = { ...createActivities(deps, sessions) }
   const activity = [
     observeActivities([
