@@ -25,7 +25,8 @@ const join = (folder, name) => Buffer.concat([folder, Buffer.from("/"), name])
 })(Buffer.from("."), "")
 console.log("LISTING " + Buffer.from(JSON.stringify(found)).toString("base64"))`
 
-const list = `node -e '${listing}'`
+/** A command that prints what {@link listingIn} reads. */
+export const list = `node -e '${listing}'`
 
 export interface LostSandbox {
   readonly agent: AgentDriver
@@ -85,7 +86,8 @@ async function inNextSandbox(
 
 const commands = (...lines: readonly string[]) => script('run: <<EOF', 'set -e', ...lines, 'EOF')
 
-function listingIn(events: readonly Logged[]): Listing {
+/** What the last {@link list} among these events has printed. */
+export function listingIn(events: readonly Logged[]): Listing {
   const [, text = ''] = /^LISTING (.*)$/m.exec(shellOutput(events)) ?? []
   return JSON.parse(Buffer.from(text, 'base64').toString()) as Listing
 }

@@ -15,10 +15,12 @@ export function killSandbox(stack: TuttiStack, words: string): void {
   killAll(found)
 }
 
-export function killAll(lines: readonly string[]): void {
+export const killAll = (lines: readonly string[]): void => signalAll(lines, 'SIGKILL')
+
+export function signalAll(lines: readonly string[], signal: NodeJS.Signals): void {
   for (const line of lines) {
     try {
-      process.kill(Number.parseInt(line, 10), 'SIGKILL')
+      process.kill(Number.parseInt(line, 10), signal)
     } catch {
       // It went with another one.
     }

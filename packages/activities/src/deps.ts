@@ -71,6 +71,8 @@ export interface ActivityDeps {
   readonly stopGraceMs: number
   /** Milliseconds that a sandbox has at a stop, beyond the grace, before it is killed. */
   readonly stopAnswerMs: number
+  /** Milliseconds without an answer after which a sandbox is taken for lost. */
+  readonly answerTimeoutMs: number
   /** Milliseconds after which a state is saved within a turn (design §4). */
   readonly stateIntervalMs: number
   /** The worker's own environment: where named variables of agents are resolved. */

@@ -5,14 +5,23 @@ import { changedFile } from '@tutti/workspace'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
+export interface EventPath {
+  readonly path: string
+  readonly pathB64?: string
+}
+
 /** A path as events carry it: text, and the raw bytes when they are not valid UTF-8. */
-export function pathFields(path: Uint8Array): { path: string; pathB64?: string } {
+export function pathFields(path: Uint8Array): EventPath {
   try {
     return { path: decoder.decode(path) }
   } catch {
     return { path: new TextDecoder().decode(path), pathB64: Buffer.from(path).toString('base64') }
   }
 }
+
+/** The bytes of a path that an event carries. */
+export const eventPath = ({ path, pathB64 }: EventPath): Uint8Array =>
+  pathB64 === undefined ? new TextEncoder().encode(path) : Buffer.from(pathB64, 'base64')
 
 /** The event that tells of a change. */
 export function fileChange(change: CapturedChange, incarnation: number): RunEvent {
@@ -36,7 +45,7 @@ export function fileChange(change: CapturedChange, incarnation: number): RunEven
 
 /** The change that an event in the log stands for. */
 export function changeOfEvent(event: Extract<RunEvent, { type: 'file_change' }>): CapturedChange {
-  const path = event.pathB64 ? Buffer.from(event.pathB64, 'base64') : new TextEncoder().encode(event.path)
+  const path = eventPath(event)
   const base = event.base && { base: event.base }
   const { action, fileType = 'file', mode = '100644' } = event
   if (action === 'deleted') return { action, path, ...base }

@@ -7,7 +7,11 @@ type KillDeps = Pick<ActivityDeps, 'sandboxes' | 'log'>
  * Kills the sandbox of a session that has not answered, with everything in it. What still waits for it fails then, as its link
  * breaks. What was captured before is kept.
  */
-async function killSilent(deps: KillDeps, session: HostSession, waitedFor: string): Promise<void> {
+export async function killSilent(
+  deps: KillDeps,
+  session: Pick<HostSession, 'bcId' | 'sandbox' | 'server' | 'killed'>,
+  waitedFor: string,
+): Promise<void> {
   const { bcId, sandbox, server } = session
   session.killed = true
   deps.log.warn({ bc_id: bcId, waited_for: waitedFor }, 'the sandbox did not answer in time and is killed')

@@ -13,6 +13,7 @@ import { repositoryLocation } from '@tutti/store'
 import { createRunLogWriter, type RunLogWriter } from './run-log-writer.ts'
 import type { HostSession, Sessions } from './sessions.ts'
 import { createSessionWorkspace } from './session-workspace.ts'
+import { watchAnswers } from './watch-answers.ts'
 import { createWorkspaceTracker } from './workspace-tracker.ts'
 
 /**
@@ -96,6 +97,7 @@ export function createProvisionSandbox(
         }
         sessions.add(session)
         captureBetweenTurns(deps, session)
+        watchAnswers(deps, session)
         await log.write({ type: 'sandbox', incarnation, state: 'ready', commit })
         const logSequence = await log.flush()
         await deps.catalog.agents.project(bcId, { logSequence, baseCommit: base, incarnation }, signal)
@@ -113,18 +115,17 @@ function recoveryOf(
   recovered: RecoveredWorkspace,
 ): RunEvent {
   const { before, changes, git, missing } = recovered
-  const all = [...missing].map(([path, reason]) => ({ path, reason }))
   return {
     type: 'recovery',
     incarnation,
     reason: before ?? 'lost',
     commit,
     replayed: changes.length,
-    index: git && !missing.has('.git/index') ? 'restored' : 'rebuilt',
+    index: git && !missing.some(({ path }) => path === '.git/index') ? 'restored' : 'rebuilt',
     manifestDigest,
     proven: recovered.manifestDigest !== undefined,
-    missing: all.slice(0, maxMissing),
-    ...(all.length > maxMissing && { moreMissing: all.length - maxMissing }),
+    missing: missing.slice(0, maxMissing),
+    ...(missing.length > maxMissing && { moreMissing: missing.length - maxMissing }),
   }
 }
 

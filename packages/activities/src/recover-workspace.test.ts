@@ -150,6 +150,29 @@ test('a capture is in the log as a whole or not at all, and never names content 
   expect(tracker.manifestDigest()).toBe(digests.second)
 })
 
+test('REC-08 paths are told apart by their bytes, in what is recovered and in what is missing', async () => {
+  const odd = Buffer.from([0x66, 0xff])
+  const tracker = trackerWith()
+  // The last one is named like the way in which the log has the first one's bytes.
+  const paths = [odd, Buffer.from([0x66, 0xfe]), Buffer.from('f\ufffd'), Buffer.from(odd.toString('base64'))]
+  for (const [index, path] of paths.entries()) await capture(tracker, [file(path, `${index}`), `${index}`])
+  const { changes } = await recoverWorkspace(store.eventLog, bcId, never)
+  const bytesOf = (all: readonly Uint8Array[]) =>
+    all.map((path) => Buffer.from(path).toString('hex')).toSorted()
+  expect(bytesOf(changes.map(changePath))).toEqual(bytesOf(paths))
+
+  const sink = tracker.sink()
+  for (const path of paths) await sink.skipped(path, 'too_large', 1)
+  await sink.committed({ manifestDigest: digests.second, entries: 1, changes: 0 })
+  const { missing } = await recoverWorkspace(store.eventLog, bcId, never)
+  expect(missing).toEqual([
+    { path: 'f\ufffd', pathB64: odd.toString('base64'), reason: 'too_large' },
+    { path: 'f\ufffd', pathB64: paths[1]!.toString('base64'), reason: 'too_large' },
+    { path: 'f\ufffd', reason: 'too_large' },
+    { path: odd.toString('base64'), reason: 'too_large' },
+  ])
+})
+
 test('an empty folder is in no commit, and stays among the changes after one until it is gone or filled', async () => {
   const tracker = trackerWith()
   const folder = (path: string): [CapturedChange] => [
@@ -203,9 +226,9 @@ describe('the repository of an agent', () => {
     expect(await report(tracker, shaOf('a'))).toBe(false)
     const recovered = await recoverWorkspace(store.eventLog, bcId, never)
     expect(recovered.git).toBeUndefined()
-    expect([...recovered.missing]).toEqual([['.git', 'unsafe_object']])
+    expect(recovered.missing).toEqual([{ path: '.git', reason: 'unsafe_object' }])
     expect(await report(trackerWith(), shaOf('b'))).toBe(true)
-    expect([...(await recoverWorkspace(store.eventLog, bcId, never)).missing]).toEqual([])
+    expect((await recoverWorkspace(store.eventLog, bcId, never)).missing).toEqual([])
   })
 })
 
@@ -258,7 +281,8 @@ test('what could not be captured is missing, until it is captured or is another 
     path,
     reason: 'too_large',
   })
-  const missing = async () => [...(await recoverWorkspace(store.eventLog, bcId, never)).missing.keys()]
+  const missing = async () =>
+    (await recoverWorkspace(store.eventLog, bcId, never)).missing.map(({ path }) => path)
   await write(skipped('a'), skipped('b'))
   expect(await missing()).toEqual(['a', 'b'])
   await capture(trackerWith(), [file('a', '1'), '1'])
@@ -273,7 +297,7 @@ test('calls that were under way are known; an empty log recovers to nothing', as
     changes: [],
     manifestDigest: undefined,
     git: undefined,
-    missing: new Map(),
+    missing: [],
     before: undefined,
     exported: undefined,
     openCalls: [],

@@ -1,8 +1,8 @@
 import type { AgentId, BlobId } from '@tutti/core'
 import type { FileSkipReason, RecoveryEvent, RunEvent } from '@tutti/protocol'
 import type { EventLog } from '@tutti/store'
-import { foldChanges, isInNoCommit, type CapturedChange } from '@tutti/workspace'
-import { changeOfEvent } from './file-events.ts'
+import { foldChanges, isInNoCommit, pathKey, type CapturedChange } from '@tutti/workspace'
+import { changeOfEvent, eventPath, type EventPath } from './file-events.ts'
 import { callTypes, createOpenCalls, type OpenCall } from './open-calls.ts'
 import { readEvents } from './read-events.ts'
 
@@ -17,7 +17,7 @@ export interface RecoveredWorkspace {
   /** The agent's own repository; undefined while it is as it was made. */
   readonly git: RecoveredGitState | undefined
   /** What the workspace had and the log has not. */
-  readonly missing: ReadonlyMap<string, FileSkipReason>
+  readonly missing: RecoveryEvent['missing']
   /** How the sandbox before ended; undefined when there was none. */
   readonly before: RecoveryEvent['reason'] | undefined
   /** What the agent exported last of its session. */
@@ -55,7 +55,8 @@ export async function recoverWorkspace(
   const changes = new Map<string, CapturedChange>()
   const calls = createOpenCalls()
   const states = createGitStates()
-  const missing = new Map<string, FileSkipReason>()
+  // By their bytes: neither the text nor its base64 alone tells all paths apart.
+  const missing = new Map<string, RecoveryEvent['missing'][number]>()
   let commit: string | undefined
   let manifestDigest: string | undefined
   let exported: BlobId | undefined
@@ -76,8 +77,8 @@ export async function recoverWorkspace(
         for (const [key, change] of changes) if (!isInNoCommit(change)) changes.delete(key)
         break
       case 'file_change':
-        changes.set(event.pathB64 ?? event.path, changeOfEvent(event))
-        missing.delete(event.path)
+        changes.set(keyOf(event), changeOfEvent(event))
+        missing.delete(keyOf(event))
         // Until the capture that it belongs to has ended.
         manifestDigest = undefined
         break
@@ -85,7 +86,7 @@ export async function recoverWorkspace(
         manifestDigest = event.manifestDigest
         break
       case 'file_skipped':
-        missing.set(event.path, event.reason)
+        missing.set(keyOf(event), missingOf(event))
         break
       case 'git_state':
         states.take(event)
@@ -100,8 +101,25 @@ export async function recoverWorkspace(
   }
   const git = states.newest()
   const folded = foldChanges(changes.values())
-  return { commit, changes: folded, manifestDigest, git, missing, before, exported, openCalls: calls.list() }
+  return {
+    commit,
+    changes: folded,
+    manifestDigest,
+    git,
+    missing: [...missing.values()],
+    before,
+    exported,
+    openCalls: calls.list(),
+  }
 }
+
+const keyOf = (event: EventPath): string => pathKey(eventPath(event))
+
+const missingOf = ({ path, pathB64, reason }: EventPath & { readonly reason: FileSkipReason }) => ({
+  path,
+  ...(pathB64 !== undefined && { pathB64 }),
+  reason,
+})
 
 /** States of the agent's repository, each with the one that its pack needs. A state may come back, so its commit alone names no pack. */
 function createGitStates() {

@@ -30,7 +30,7 @@ export interface SessionWorkspaceParts {
   readonly tracker: WorkspaceTracker
 }
 
-type Deps = Pick<ActivityDeps, 'catalog' | 'clock' | 'crashPoint'>
+type Deps = Pick<ActivityDeps, 'catalog' | 'clock' | 'crashPoint' | 'eventLog'>
 
 export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts): SessionWorkspace {
   const { bcId, incarnation, baseCommit, server, mirror, log, tracker } = parts
@@ -45,6 +45,9 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
   }
 
   async function checkpoint(turnId: string, signal: AbortSignal): Promise<CheckpointResult> {
+    await log.flush()
+    // A commit names no incarnation, and its ref would be moved back: whoever was replaced stops here.
+    await deps.eventLog.expected(bcId, 'sandbox', incarnation, signal)
     const made = await deps.crashPoint('turn.checkpoint', () =>
       mirror.commit(
         {

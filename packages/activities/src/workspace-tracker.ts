@@ -87,11 +87,10 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
           captured.push(change)
         },
         async skipped(path, reason, size) {
-          const at = pathFields(path).path
           others.push({
             type: 'file_skipped',
             incarnation,
-            path: at,
+            ...pathFields(path),
             reason,
             ...(size !== undefined && { size }),
           })

@@ -87,6 +87,8 @@ export interface AgentServer extends AgentHost {
   hasProcesses(signal: AbortSignal): Promise<boolean>
   /** Ends every process that the agent started, inside; the server lives on. */
   killProcesses(signal: AbortSignal): Promise<void>
+  /** Resolves when the server has answered: it is there, and does what it is asked to. */
+  ping(signal: AbortSignal): Promise<void>
   /** Resolves with a reason when the link breaks or the server dies; never rejects. */
   readonly lost: Promise<string>
   close(): Promise<void>

@@ -61,6 +61,12 @@ export const settings = {
     'TUTTI_READY_TIMEOUT',
     'covers a setup command that installs dependencies',
   ),
+  'sandbox.answer_timeout': setting(
+    'ms',
+    15 * second,
+    'TUTTI_SANDBOX_ANSWER_TIMEOUT',
+    'a frozen sandbox is replaced within two heartbeat timeouts; a busy one answers long before',
+  ),
   'turn.timeout': setting(
     'ms',
     2 * hour,

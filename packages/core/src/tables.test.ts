@@ -120,6 +120,10 @@ test('each setting has a reason, a unit that fits and an environment variable of
   expect(settings['stop.grace'].default).toBeLessThan(2000)
   // What is silent is killed within them, be it silent from the start or after a grace of its own.
   expect(2 * settings['stop.grace'].default + settings['stop.answer'].default).toBeLessThanOrEqual(5000)
+  // One that is frozen is replaced within two heartbeat timeouts; its silence is known a fifth late at most.
+  expect(settings['sandbox.answer_timeout'].default * 1.2).toBeLessThan(
+    2 * settings['turn.heartbeat_timeout'].default,
+  )
   expect(settings['agent.inactivity'].default).toBe(10 * 60_000)
   expect(settings['agent.retention'].default).toBe(30 * 24 * 3_600_000)
   expect(limits).toMatchObject({ maxChildren: 50, maxRestarts: 3, maxBoots: 3, maxPromptBytes: 1048576 })

@@ -125,7 +125,15 @@ export type WorkspaceEvent =
       /** The hash that this change was made on; absent when created. */
       base?: BlobId
     }
-  | { type: 'file_skipped'; incarnation: number; path: string; reason: FileSkipReason; size?: number }
+  | {
+      type: 'file_skipped'
+      incarnation: number
+      path: string
+      /** As of a `file_change`. */
+      pathB64?: string
+      reason: FileSkipReason
+      size?: number
+    }
   /** Ends what one capture found: `manifestDigest` is that of the whole workspace with every `file_change` up to here. */
   | { type: 'workspace_captured'; incarnation: number; manifestDigest: string; entries: number }
   | {
@@ -183,7 +191,7 @@ export interface RecoveryEvent {
   /** The digest is the one that the log recorded; false when the last capture before the loss had not come to its end. */
   proven: boolean
   /** What of the workspace is not there, at most 100 of it. */
-  missing: { path: string; reason: FileSkipReason }[]
+  missing: { path: string; pathB64?: string; reason: FileSkipReason }[]
   /** How many there are beyond those. */
   moreMissing?: number
 }

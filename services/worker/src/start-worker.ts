@@ -146,6 +146,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     captureTimeoutMs: config['turn.capture_timeout'],
     stopGraceMs: config['stop.grace'],
     stopAnswerMs: config['stop.answer'],
+    answerTimeoutMs: config['sandbox.answer_timeout'],
     stateIntervalMs: config['turn.state_interval'],
     env: options.env,
     draining: drain.signal,
@@ -154,7 +155,15 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     tellWaiting: (bcId, waiting) =>
       client.workflow.getHandle(agentWorkflowId(bcId as AgentId)).signal(turnWaitingSignal, waiting),
   }
-  const reaper = await startReaper({ sandboxes, sessions, catalog: stores.catalog, host, clock, log })
+  const reaper = await startReaper({
+    sandboxes,
+    sessions,
+    endSession: (session) => endSession(deps, sessions, session),
+    catalog: stores.catalog,
+    host,
+    clock,
+    log,
+  })
   const activities = { ...createActivities(deps, sessions) }
   const activity = [
     observeActivities([

@@ -7,6 +7,7 @@ export interface WorkerConfig {
   readonly 'turn.state_interval': number
   readonly 'workspace.ignored': 'none' | 'small' | 'all'
   readonly 'workspace.env_files': 'no' | 'yes'
+  readonly 'sandbox.answer_timeout': number
   readonly 'stop.grace': number
   readonly 'stop.answer': number
   readonly 'turn.heartbeat_timeout': number

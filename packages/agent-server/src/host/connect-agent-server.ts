@@ -173,6 +173,10 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
       return reported(answer, await caller.call('hasProcesses', {}, signal).result, 'an answer')
     },
 
+    async ping(signal) {
+      await caller.call('ping', {}, signal).result
+    },
+
     async killProcesses(signal) {
       await caller.call('killProcesses', {}, signal).result
     },

@@ -47,6 +47,7 @@ export function createHandlers(): {
       const env = settings.egressSocket === undefined ? {} : await startEgressRelay(settings.egressSocket)
       ready = { settings, workspace, repository, env }
     },
+    async ping() {},
     async exec(params: ExecParams, call: CallStream, signal: AbortSignal) {
       const { settings, env } = need()
       return runExec(params, call, signal, {

@@ -5,6 +5,7 @@ import type { Cli } from '../cli.ts'
 import { examples } from '../examples.ts'
 import { messageJson } from '../output/message-json.ts'
 import { isTextOutput } from '../output/output.ts'
+import { shownPath } from '../output/shown-path.ts'
 import { safeLine } from '../output/terminal-text.ts'
 
 export function addRepoAdd(repo: Command, cli: Cli): void {
@@ -22,7 +23,7 @@ export function addRepoAdd(repo: Command, cli: Cli): void {
         const request = { path: resolve(deps.cwd, path), name: flags.name ?? '' }
         const { repository } = await client.repositories.addRepository(request, { signal })
         if (!isTextOutput(output)) return output.json(messageJson(RepositorySchema, repository!))
-        output.line(`${safeLine(repository!.name)}  ${safeLine(repository!.path)}`)
+        output.line(`${safeLine(repository!.name)}  ${shownPath(repository!.path)}`)
       }),
     )
 }

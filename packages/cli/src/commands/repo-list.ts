@@ -4,6 +4,7 @@ import type { Cli } from '../cli.ts'
 import { examples } from '../examples.ts'
 import { printList } from '../output/print-list.ts'
 import { table } from '../output/table.ts'
+import { shownPath } from '../output/shown-path.ts'
 import { safeLine } from '../output/terminal-text.ts'
 import { addPaging, readPages, type PagingFlags } from './paging.ts'
 
@@ -24,7 +25,7 @@ export function addRepoList(repo: Command, cli: Cli): void {
             ...found.items.map((item) => [
               safeLine(item.name),
               safeLine(item.defaultBranch),
-              safeLine(item.path),
+              shownPath(item.path),
             ]),
           ])
         printList(

@@ -1,6 +1,7 @@
 import type { CheckResult } from '@tutti/core'
 import type { RecoveryEvent, RunEvent, ShellOutput } from '@tutti/protocol'
 import { outputTail } from './output-tail.ts'
+import { shownPath } from './shown-path.ts'
 
 /** An event in a person's words: what it is, and its text, which may have several lines. Untrusted, as the event is. */
 export interface EventText {
@@ -73,9 +74,9 @@ export function eventText(event: RunEvent): EventText | undefined {
     case 'step_completed':
       return say('step', `${event.stepId} completed after ${event.durationMs} ms`)
     case 'file_change':
-      return say('file', words(event.action, event.fileType === 'dir' ? `${event.path}/` : event.path))
+      return say('file', words(event.action, pathText(event) + (event.fileType === 'dir' ? '/' : '')))
     case 'file_skipped':
-      return say('file', words('skipped', event.path, event.reason))
+      return say('file', words('skipped', pathText(event), event.reason))
     case 'checkpoint':
       return say('checkpoint', words(event.commit, `files changed: ${event.filesChanged}`))
     case 'git_commit':
@@ -102,6 +103,8 @@ export function eventText(event: RunEvent): EventText | undefined {
 const say = (label: string, text: string): EventText => ({ label, text })
 const words = (...parts: readonly (string | number | false | undefined)[]): string =>
   parts.filter((part) => part !== undefined && part !== false && part !== '').join('  ')
+const pathText = ({ path, pathB64 }: { readonly path: string; readonly pathB64?: string }): string =>
+  shownPath(pathB64 === undefined ? path : Buffer.from(pathB64, 'base64'))
 const json = (value: unknown): string => JSON.stringify(value) ?? ''
 const waiting = (queued: number) => queued > 0 && `waiting turns: ${queued}`
 
@@ -131,7 +134,7 @@ function argumentText(args: unknown): string {
   if (typeof args !== 'object' || args === null) return json(args)
   for (const name of ['command', 'path']) {
     const value: unknown = Reflect.get(args, name)
-    if (typeof value === 'string') return value
+    if (typeof value === 'string') return name === 'path' ? shownPath(value) : value
   }
   return json(args)
 }
@@ -144,11 +147,11 @@ function checkText({ command, result }: Extract<RunEvent, { type: 'check' }>): s
 
 function recoveryText(event: RecoveryEvent): string {
   const { incarnation, reason, commit, replayed, index, proven, missing, moreMissing } = event
-  const left = missing.map(({ path, reason: why }) => `not there: ${path} (${why})`)
-  if (moreMissing) left.push(`not there: ${moreMissing} more`)
+  const absent = missing.map((left) => `not there: ${pathText(left)} (${left.reason})`)
+  if (moreMissing) absent.push(`not there: ${moreMissing} more`)
   return [
     words(`sandbox ${incarnation} after one that was ${reason}`, commit, `changes replayed: ${replayed}`),
     `index ${index}, digest ${proven ? 'as recorded' : 'not recorded'}`,
-    ...left,
+    ...absent,
   ].join('\n')
 }

@@ -47,12 +47,12 @@ test('lists each file with its counts and what happened to it', () => {
     },
   )
   expect(patchOverview(patch, overview).list.join('\n')).toMatchInlineSnapshot(`
-    "a b.txt             +1 -1
-    empty                      new
-    gone.txt               -3  deleted
-    "na\\303\\257ve.txt"  +1     new
-    new name.txt               renamed
-    picture                    binary"
+    "a b.txt       +1 -1
+    empty                new
+    gone.txt         -3  deleted
+    naïve.txt     +1     new
+    new name.txt         renamed
+    picture              binary"
   `)
 })
 

@@ -1,8 +1,10 @@
 import stringWidth from 'fast-string-width'
 import type { Palette } from './output.ts'
+import { patchPaths } from './patch-paths.ts'
 import { renderPatch } from './patch.ts'
+import { shownPath } from './shown-path.ts'
+import { isBinaryPatch, splitPatch, type PatchFile } from './split-patch.ts'
 import { padEnd, truncate } from './table.ts'
-import { safeLine } from './terminal-text.ts'
 
 export interface PatchOverview {
   readonly paint: Palette
@@ -13,7 +15,7 @@ export interface PatchOverview {
   readonly lines: number
 }
 
-interface PatchFile {
+interface ShownFile {
   readonly path: string
   readonly change: 'new' | 'deleted' | 'renamed' | 'binary' | ''
   readonly added: number
@@ -28,26 +30,18 @@ export function patchOverview(
   overview: PatchOverview,
 ): { readonly list: string[]; readonly diff: string[] } {
   const files = splitPatch(bytes)
+    .filter(({ head }) => head.length > 0)
+    .map(readFile)
   return { list: fileList(files, overview), diff: fileDiffs(files, overview) }
 }
 
-/** A file's part starts with `diff --git`: no line of a hunk can, since each has a mark in front. */
-function splitPatch(bytes: Uint8Array): PatchFile[] {
-  const lines = new TextDecoder().decode(bytes).split('\n')
-  if (lines.at(-1) === '') lines.pop()
-  const starts = lines.flatMap((line, index) => (line.startsWith('diff --git ') ? [index] : []))
-  return starts.map((start, index) => readFile(lines.slice(start, starts[index + 1])))
-}
-
-function readFile(lines: readonly string[]): PatchFile {
-  const hunk = lines.findIndex((line) => line.startsWith('@@ ') || line.startsWith('GIT binary patch'))
-  const head = hunk === -1 ? lines : lines.slice(0, hunk)
-  const body = hunk === -1 ? [] : lines.slice(hunk)
+function readFile(file: PatchFile): ShownFile {
+  const { head, body } = file
   const has = (start: string) => head.some((line) => line.startsWith(start))
-  const isBinary = body[0]?.startsWith('GIT binary patch') === true || has('Binary files ')
+  const isBinary = isBinaryPatch(file)
   const count = (mark: string) => (isBinary ? 0 : body.filter((line) => line.startsWith(mark)).length)
   return {
-    path: pathOf(head),
+    path: shownPath(patchPaths(file).after),
     change: has('new file')
       ? 'new'
       : has('deleted file')
@@ -63,23 +57,7 @@ function readFile(lines: readonly string[]): PatchFile {
   }
 }
 
-/** Names with special characters stay quoted as git writes them. */
-function pathOf(head: readonly string[]): string {
-  const after = (start: string) =>
-    head
-      .find((line) => line.startsWith(start) && !line.endsWith('/dev/null'))
-      ?.slice(start.length)
-      .replace(/\t$/, '')
-  const marked = after('+++ ') ?? after('--- ')
-  if (marked !== undefined) return marked.replace(/^("?)[ab]\//, '$1')
-  const renamed = after('rename to ')
-  if (renamed !== undefined) return renamed
-  // Without a change of text both names are the same.
-  const names = head[0]!.slice('diff --git '.length)
-  return names.slice((names.length + 1) / 2).replace(/^("?)b\//, '$1')
-}
-
-function fileList(files: readonly PatchFile[], { paint, width, files: most }: PatchOverview): string[] {
+function fileList(files: readonly ShownFile[], { paint, width, files: most }: PatchOverview): string[] {
   const shown = files.slice(0, most)
   const cells = shown.map((file) => [
     file.added > 0 ? `+${file.added}` : '',
@@ -87,7 +65,7 @@ function fileList(files: readonly PatchFile[], { paint, width, files: most }: Pa
   ])
   const wide = (column: number) => Math.max(0, ...cells.map((row) => row[column]!.length))
   const counts = wide(0) + wide(1) + 2
-  const names = shown.map(({ path }) => truncate(safeLine(path), Math.max(20, width - counts - 12)))
+  const names = shown.map(({ path }) => truncate(path, Math.max(20, width - counts - 12)))
   const nameWidth = Math.max(0, ...names.map((name) => stringWidth(name)))
   const rows = shown.map(({ change }, index) => {
     const [added = '', removed = ''] = cells[index]!
@@ -97,7 +75,7 @@ function fileList(files: readonly PatchFile[], { paint, width, files: most }: Pa
   return [...rows, ...moreFiles(files.length - shown.length, paint)]
 }
 
-function fileDiffs(all: readonly PatchFile[], { paint, lines: most }: PatchOverview): string[] {
+function fileDiffs(all: readonly ShownFile[], { paint, lines: most }: PatchOverview): string[] {
   const files = all.filter(({ hunks }) => hunks.length > 0)
   const shown = files.slice(0, Math.max(1, Math.floor(most / leastLines)))
   const shares = share(
@@ -105,10 +83,13 @@ function fileDiffs(all: readonly PatchFile[], { paint, lines: most }: PatchOverv
     shown.map(({ hunks }) => hunks.length),
   )
   const diff = shown.flatMap(({ hunks, path }, index) => {
-    const { lines, left } = renderPatch({ bytes: Buffer.from(hunks.join('\n')) }, paint, shares[index])
-    const name = safeLine(path)
-    const rest = left > 0 ? [paint.dim(`… ${left} more line${left === 1 ? '' : 's'} of ${name}`)] : []
-    return [paint.bold(name), ...lines, ...rest]
+    const { lines, left } = renderPatch(
+      { bytes: Buffer.from(hunks.join('\n'), 'latin1') },
+      paint,
+      shares[index],
+    )
+    const rest = left > 0 ? [paint.dim(`… ${left} more line${left === 1 ? '' : 's'} of ${path}`)] : []
+    return [paint.bold(path), ...lines, ...rest]
   })
   return [...diff, ...moreFiles(files.length - shown.length, paint)]
 }

@@ -1,3 +1,7 @@
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { TuttiError } from '@tutti/core'
 import fc from 'fast-check'
 import pc from 'picocolors'
@@ -46,4 +50,47 @@ test('the start of a patch is shown with why it ends, and is never taken for the
   const patch = await collectPatch(pieces())
   expect(renderPatch(patch, pc.createColors(false)).lines.at(-1)).toBe('[cut here] The patch is too long.')
   expect(() => wholePatch(patch)).toThrow(error)
+})
+
+test('REC-08 the names of files are plain to see in the lines in front of a hunk, and hunks stay as they are', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tutti-patch-'))
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@localhost', ...args], { cwd: folder })
+  const write = (name: string | Buffer, content: string) =>
+    writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(name as string)]), content)
+  try {
+    git('init', '-q')
+    write('old name', 'long enough to be found again\n')
+    write('x', '-- a/x\n')
+    git('add', '-A')
+    git('commit', '-qm', 'before')
+    git('mv', 'old name', 'cafe\u0301')
+    write('x', '++ b/x\n')
+    write('end ', 'e\n')
+    write('empty\n', '')
+    write(Buffer.from([0x66, 0xff]), 'f\n')
+    git('add', '-A')
+    const bytes = git('-c', 'core.quotePath=false', 'diff', '--cached', '--binary', '-M')
+    const { lines } = renderPatch({ bytes }, pc.createColors(false))
+    const names = lines.filter((line) => /^(diff|---|\+\+\+|rename)/.test(line))
+    expect(names).toEqual([
+      String.raw`diff --git a/old name "b/cafe\u{301}"`,
+      'rename from old name',
+      String.raw`rename to "cafe\u{301}"`,
+      String.raw`diff --git "a/empty\n" "b/empty\n"`,
+      String.raw`diff --git "a/end\u{20}" "b/end\u{20}"`,
+      '--- /dev/null',
+      String.raw`+++ "b/end\u{20}"`,
+      String.raw`diff --git "a/f\xff" "b/f\xff"`,
+      '--- /dev/null',
+      String.raw`+++ "b/f\xff"`,
+      'diff --git a/x b/x',
+      '--- a/x',
+      '+++ b/x',
+      '--- a/x',
+      '+++ b/x',
+    ])
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
 })

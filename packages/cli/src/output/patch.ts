@@ -1,6 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { TuttiError, visibleText } from '@tutti/core'
 import type { Palette } from './output.ts'
+import { patchPaths } from './patch-paths.ts'
+import { shownPath } from './shown-path.ts'
+import { isBinaryPatch, splitPatch, type PatchFile } from './split-patch.ts'
 import { safeLine } from './terminal-text.ts'
 
 /** What the answers of DiffAgent and DiffPullRequest have in common. */
@@ -66,30 +69,32 @@ export function renderPatch(
   paint: Palette,
   maxLines = Infinity,
 ): { lines: string[]; left: number } {
-  const all = withoutBinary(new TextDecoder().decode(bytes).split('\n'))
-  if (all.at(-1) === '') all.pop()
-  if (cut) all.push(`[cut here] ${cut.message}`)
-  const lines = all.slice(0, maxLines).map((line) => colorLine(line, paint))
-  return { lines, left: Math.max(0, all.length - maxLines) }
+  const all = splitPatch(bytes).flatMap((file) => [
+    ...headLines(file).map(paint.bold),
+    ...(isBinaryPatch(file) ? file.body.slice(0, 1) : file.body).map((line) => bodyLine(line, paint)),
+  ])
+  if (cut) all.push(safeLine(`[cut here] ${cut.message}`))
+  return { lines: all.slice(0, maxLines), left: Math.max(0, all.length - maxLines) }
 }
 
-/** Lines of a hunk never begin in the first column, so nothing in a file is taken for the heading of a binary one. */
-function withoutBinary(lines: readonly string[]): string[] {
-  let inBinary = false
-  return lines.filter((line) => {
-    if (inBinary && !line.startsWith('diff --git ')) return false
-    inBinary = line === 'GIT binary patch'
-    return true
+/** git's own quotes leave spaces at the end, Unicode forms and bytes that are no UTF-8 as they are. */
+function headLines(file: PatchFile): string[] {
+  if (file.head.length === 0) return []
+  const { before, after } = patchPaths(file)
+  const prefixed = (prefix: string, name: Buffer) => shownPath(Buffer.concat([Buffer.from(prefix), name]))
+  return file.head.map((line) => {
+    const start = /^(diff --git|---|\+\+\+|(?:rename|copy) (?:from|to)) /.exec(line)?.[1]
+    if (start === undefined || line.endsWith(' /dev/null')) return safeLine(line)
+    if (start === 'diff --git') return `${start} ${prefixed('a/', before)} ${prefixed('b/', after)}`
+    if (start === '---') return `${start} ${prefixed('a/', before)}`
+    if (start === '+++') return `${start} ${prefixed('b/', after)}`
+    return `${start} ${shownPath(start.endsWith('from') ? before : after)}`
   })
 }
 
-function colorLine(line: string, paint: Palette): string {
+function bodyLine(latin1: string, paint: Palette): string {
+  const line = Buffer.from(latin1, 'latin1').toString()
   const text = safeLine(visibleText(line.replace(/\r$/, '')))
-  if (
-    /^(diff --git|index |new file|deleted file|similarity|rename|old mode|new mode|--- |\+\+\+ )/.test(line)
-  ) {
-    return paint.bold(text)
-  }
   if (line.startsWith('@@')) return paint.cyan(text)
   if (line.startsWith('+')) return paint.green(text)
   return line.startsWith('-') ? paint.red(text) : text

@@ -176,6 +176,7 @@ function workerConfig(config: ResolvedConfig): WorkerConfig {
     'turn.state_interval': Number(config['turn.state_interval']),
     'workspace.ignored': config['workspace.ignored'] as WorkerConfig['workspace.ignored'],
     'workspace.env_files': config['workspace.env_files'] as WorkerConfig['workspace.env_files'],
+    'sandbox.answer_timeout': Number(config['sandbox.answer_timeout']),
     'stop.grace': Number(config['stop.grace']),
     'stop.answer': Number(config['stop.answer']),
     'turn.heartbeat_timeout': Number(config['turn.heartbeat_timeout']),

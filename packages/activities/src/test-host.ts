@@ -1,0 +1,211 @@
+import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { MockActivityEnvironment } from '@temporalio/testing'
+import { agentServerMounts, buildAgentServer, startAgentServer } from '@tutti/agent-server'
+import { createFilesystemBlobStore, type BlobStore } from '@tutti/blob-store'
+import {
+  agentId,
+  initialAgentState,
+  noCrashPoints,
+  systemClock,
+  type AgentConfig,
+  type AgentId,
+} from '@tutti/core'
+import { createMirrors } from '@tutti/git'
+import type { RunEvent } from '@tutti/protocol'
+import { createLocalSandboxes } from '@tutti/sandbox'
+import { createSqliteStore, type EventLog, type SqliteStore } from '@tutti/store'
+import { createConfigBlobs } from './config-blobs.ts'
+import { createCheckpointTurn } from './checkpoint-turn.ts'
+import type { CheckpointResult } from './contract.ts'
+import type { ActivityDeps } from './deps.ts'
+import { createProvisionSandbox } from './provision-sandbox.ts'
+import { readEvents } from './read-events.ts'
+import { runToEnd } from './run-to-end.ts'
+import { createSessions, type HostSession, type Sessions } from './sessions.ts'
+
+/** For tests: one agent on a host with real stores, mirrors and sandboxes, without Temporal. */
+export interface TestHost {
+  readonly bcId: AgentId
+  readonly store: SqliteStore
+  readonly deps: ActivityDeps
+  /** All of these types in the log, in order. */
+  events<T extends RunEvent['type']>(...types: readonly T[]): Promise<Extract<RunEvent, { type: T }>[]>
+  /** As the worker does it: the workspace is that of the log. */
+  provision(incarnation: number): Promise<HostSession>
+  /** The same on another host, while this one does not know of it. */
+  provisionElsewhere(incarnation: number): Promise<HostSession>
+  /** The end of the session's turn. */
+  checkpoint(session: HostSession): Promise<CheckpointResult>
+  /** Ends every process of the sandbox at once, and removes its disk. */
+  lose(session: HostSession): Promise<void>
+  remove(): Promise<void>
+}
+
+export interface TestHostOptions {
+  /** What the base commit has. */
+  readonly files: Readonly<Record<string, string>>
+  /** Stands before the real one. */
+  readonly blobs?: (real: BlobStore) => BlobStore
+  readonly eventLog?: (real: EventLog) => EventLog
+}
+
+const never = new AbortController().signal
+const owner = 'local'
+/** Activities that fail are what some tests are about. */
+const quiet = { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() {} }
+
+export async function createTestHost(options: TestHostOptions): Promise<TestHost> {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'tutti-host-')))
+  const source = createSource(join(folder, 'source'), options.files)
+  const store = await createSqliteStore({ path: join(folder, 'tutti.db') })
+  const filesystem = createFilesystemBlobStore({ root: join(folder, 'blobs') })
+  const blobs = options.blobs?.(filesystem) ?? filesystem
+  const sandboxes = createLocalSandboxes({ root: join(folder, 'sandboxes'), nodePath: process.execPath })
+  const serverPath = await buildAgentServer(
+    fileURLToPath(new URL('../../../node_modules/.cache/tutti/agent-server', import.meta.url)),
+  )
+  const deps = {
+    eventLog: options.eventLog?.(store.eventLog) ?? store.eventLog,
+    catalog: store.catalog,
+    blobs,
+    mirrors: createMirrors({ root: join(folder, 'mirrors') }),
+    sandboxes,
+    agentServers: {
+      prepare: async ({ sourceObjects }) => ({
+        readOnly: agentServerMounts({ serverPath, sourceObjects }),
+        start: (sandbox, signal) => startAgentServer({ sandbox, serverPath }, signal),
+        discard: async () => {},
+      }),
+    } satisfies ActivityDeps['agentServers'],
+    clock: systemClock,
+    crashPoint: noCrashPoints,
+    log: { info() {}, warn() {} },
+    env: {},
+    answerTimeoutMs: 60_000,
+    captureIntervalMs: 3_600_000,
+    checkpointIntervalMs: 3_600_000,
+    captureTimeoutMs: 60_000,
+    stopAnswerMs: 60_000,
+    draining: never,
+    // Only what a sandbox and its workspace need.
+  } as unknown as ActivityDeps
+
+  const bcId = agentId(Date.now(), randomBytes(10))
+  const configBlobId = await blobs.put(Buffer.from(JSON.stringify(agentConfig)), never)
+  await store.catalog.agents.insert(
+    {
+      bcId,
+      owner,
+      title: 'test',
+      repository: 'source',
+      agentSpec: 'embedded:scripted',
+      configBlobId,
+      createdAt: 1,
+      state: initialAgentState,
+    },
+    never,
+  )
+  await store.catalog.repositories.add(owner, 'source', source, 1, never)
+  await store.eventLog.create(bcId, owner, never)
+  const scope = { bcId, owner, configBlobId, heartbeatMs: 10_000 }
+  const here = createSessions()
+  const elsewhere = createSessions()
+  const sessionsOf = (session: HostSession) => (here.all().includes(session) ? here : elsewhere)
+  const provision = async (incarnation: number, sessions: Sessions) => {
+    const provisionSandbox = createProvisionSandbox(deps, createConfigBlobs(blobs), sessions)
+    const request = { ...scope, incarnation, branch: `tutti/${bcId}`, deadlineMs: Date.now() + 60_000 }
+    await new MockActivityEnvironment({}, { logger: quiet }).run(provisionSandbox, request)
+    return sessions.get(request)
+  }
+  const lose = async (session: HostSession) => {
+    session.controller.abort()
+    await session.server.kill()
+    await sandboxes.destroy(session.sandbox.ref, never)
+    sessionsOf(session).remove(session)
+  }
+  return {
+    bcId,
+    store,
+    deps,
+    events: (...types) =>
+      Array.fromAsync(readEvents(store.eventLog, bcId, types, never), ({ event }) => event),
+    provision: (incarnation) => provision(incarnation, here),
+    provisionElsewhere: (incarnation) => provision(incarnation, elsewhere),
+    checkpoint: (session) =>
+      new MockActivityEnvironment({}, { logger: quiet }).run(
+        createCheckpointTurn(deps, sessionsOf(session)),
+        {
+          ...scope,
+          incarnation: session.incarnation,
+          turnId: 'turn-1',
+        },
+      ),
+    lose,
+    async remove() {
+      for (const session of [...here.all(), ...elsewhere.all()]) await lose(session)
+      await store.close()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** The end of what the shell line printed inside. @throws Error when it failed. */
+export async function runInside({ server }: HostSession, line: string): Promise<string> {
+  const { exit, tail } = await runToEnd(server, line, never)
+  if (exit.code !== 0) throw new Error(`${line} ended with ${exit.code}: ${tail}`)
+  return tail
+}
+
+/** What a tool call's end does: everything that changed goes to the blob store and into the log. */
+export async function captureNow({ workspace, log }: HostSession): Promise<void> {
+  await workspace.capture(never)
+  await log.flush()
+}
+
+function createSource(path: string, files: Readonly<Record<string, string>>): string {
+  mkdirSync(path)
+  const env = { PATH: process.env['PATH'], GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' }
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: path, env })
+  git('init', '-q', '-b', 'main')
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(path, name), content)
+  git('add', '-A')
+  git('-c', 'user.name=t', '-c', 'user.email=t@localhost', 'commit', '-q', '-m', 'start')
+  return path
+}
+
+const agentConfig: AgentConfig = {
+  version: 1,
+  repository: 'source',
+  ref: 'main',
+  agentSpec: 'embedded:scripted',
+  promptSuffix: '',
+  setupCommand: '',
+  readyTimeoutMs: 60_000,
+  checkCommand: '',
+  checkTimeoutMs: 60_000,
+  turnTimeoutMs: 60_000,
+  stallTimeoutMs: 60_000,
+  onQuestion: 'fail',
+  questionTimeoutMs: 60_000,
+  sandbox: {
+    isolation: 'bubblewrap',
+    allowHosts: [],
+    allowNetwork: false,
+    envNames: [],
+    envValues: {},
+    mounts: [],
+    limits: {
+      memoryBytes: 1 << 30,
+      pids: 128,
+      cpuPercent: 200,
+      diskBytes: 256 << 20,
+      files: 50_000,
+      fileBytes: 128 << 20,
+    },
+  },
+}
