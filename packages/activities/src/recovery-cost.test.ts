@@ -34,6 +34,7 @@ test('REC-13 twenty thousand events after the last commit', { timeout: 180_000 }
   const aside = createMemoryBlobStore()
   const counted = (real: BlobStore): BlobStore => ({
     put: (bytes, signal) => (superseded ? aside : real).put(bytes, signal),
+    putAll: (contents, signal) => (superseded ? aside : real).putAll(contents, signal),
     has: (id, signal) => real.has(id, signal),
     get(id, signal, range) {
       reads += 1
