@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import type { TuttiClient } from '@tutti/client'
 import type { TestRepository, TuttiStack } from '@tutti/testkit'
 import { expect } from 'vitest'
@@ -67,6 +68,20 @@ export async function loseSandbox(
   return { agent, before: listingIn(first), after: listingIn(since), said, output, since }
 }
 
+/** What is in the workspace of an agent at rest. */
+export async function listNow(agent: AgentDriver): Promise<Listing> {
+  const before = (await agent.events()).length
+  await agent.followUp(commands(list))
+  await agent.rest()
+  return listingIn((await agent.events()).slice(before))
+}
+
+/** The same of a folder of ours. */
+export function listFolder(folder: string): Listing {
+  const output = execFileSync(process.execPath, ['-e', listing], { cwd: folder, encoding: 'utf8' })
+  return listingOf(output)
+}
+
 /** Takes the sandbox of an agent at rest away, and lists what is in its next one. */
 export const listAfterLoss = async (stack: TuttiStack, agent: AgentDriver): Promise<Listing> =>
   listingIn(await inNextSandbox(stack, agent, list))
@@ -87,7 +102,9 @@ async function inNextSandbox(
 const commands = (...lines: readonly string[]) => script('run: <<EOF', 'set -e', ...lines, 'EOF')
 
 /** What the last {@link list} among these events has printed. */
-export function listingIn(events: readonly Logged[]): Listing {
-  const [, text = ''] = /^LISTING (.*)$/m.exec(shellOutput(events)) ?? []
+export const listingIn = (events: readonly Logged[]): Listing => listingOf(shellOutput(events))
+
+function listingOf(output: string): Listing {
+  const [, text = ''] = /^LISTING (.*)$/m.exec(output) ?? []
   return JSON.parse(Buffer.from(text, 'base64').toString()) as Listing
 }

@@ -3,9 +3,9 @@ import { TuttiError, type BlobId, type ErrorCode, type SandboxPolicy } from '@tu
 import type { Mirror } from '@tutti/git'
 import type { Sandbox, SandboxRef, SandboxSpec } from '@tutti/sandbox'
 import type { ActivityDeps } from './deps.ts'
-import { pathFields } from './file-events.ts'
+import { pathFields } from '@tutti/workspace/log'
 import { lostContent } from './lost-content.ts'
-import type { RecoveredGitState } from './recover-workspace.ts'
+import type { RecoveredGitState } from '@tutti/workspace/log'
 import { createOutputTail, runToEnd } from './run-to-end.ts'
 
 export interface BootRequest {

@@ -8,7 +8,7 @@ import { deliverCommit } from './deliver.ts'
 import { endRecorded } from './end-recorded.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail } from './fail.ts'
-import { readEvents } from './read-events.ts'
+import { readEvents } from '@tutti/workspace/log'
 import { repositoryLocation } from '@tutti/store'
 
 type Delivered = Extract<DeliveryEvent, { outcome: 'delivered' }>

@@ -5,7 +5,7 @@ import type { RecordPhase } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { readOutcome } from './ensemble-outcome.ts'
 import { newestVerification } from './newest-verification.ts'
-import { readEvents } from './read-events.ts'
+import { readEvents } from '@tutti/workspace/log'
 
 /** What an ensemble came to, from its log, its attempts and its mirror; the same whenever it is made. */
 export async function makeEnsembleResult(

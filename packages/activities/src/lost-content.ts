@@ -1,7 +1,7 @@
 import type { BlobStore } from '@tutti/blob-store'
 import { TuttiError, type BlobId } from '@tutti/core'
 import { changedFile, type CapturedChange } from '@tutti/workspace'
-import { pathFields } from './file-events.ts'
+import { pathFields } from '@tutti/workspace/log'
 
 /** What a workspace is made of beyond commits of the mirror. */
 export interface WorkspaceContent {

@@ -1,6 +1,6 @@
 import type { CheckResult, EnsembleId } from '@tutti/core'
 import type { EventLog } from '@tutti/store'
-import { readEvents } from './read-events.ts'
+import { readEvents } from '@tutti/workspace/log'
 
 /** How the check went on this combined commit; undefined when there was none. */
 export async function newestVerification(

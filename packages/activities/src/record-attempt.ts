@@ -3,7 +3,7 @@ import { appendToEnsemble } from './append-to-ensemble.ts'
 import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail } from './fail.ts'
-import { readEvents } from './read-events.ts'
+import { readEvents } from '@tutti/workspace/log'
 import { childView } from './record-state.ts'
 import type { Sessions } from './sessions.ts'
 

@@ -1,5 +1,5 @@
 import type { AgentConfig } from '@tutti/core'
-import { isAtRest, limits } from '@tutti/core'
+import { isAtRest, limits, TuttiError } from '@tutti/core'
 import { encodeRunEvent, type ChildView, type RunEvent } from '@tutti/protocol'
 import type { AgentRow } from '@tutti/store'
 import { appendToEnsemble } from './append-to-ensemble.ts'
@@ -7,7 +7,7 @@ import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities, RecordState, WorkflowEvent } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { orFail } from './fail.ts'
-import { readOpenCalls } from './open-calls.ts'
+import { readOpenCalls } from '@tutti/workspace/log'
 import { saveAgentState } from './save-agent-state.ts'
 
 /**
@@ -52,7 +52,7 @@ async function cutOffCalls(
 ): Promise<RunEvent[]> {
   const worked = ['completed', 'nothing_to_deliver']
   if (!events.some((event) => event.type === 'turn_ended' && !worked.includes(event.reason))) return []
-  const open = await readOpenCalls(eventLog, bcId, signal)
+  const open = await unlessLost(() => readOpenCalls(eventLog, bcId, signal), [])
   return open.map((call) => ({ type: 'tool_call_completed', ...call, outcome: 'interrupted' }))
 }
 
@@ -61,16 +61,23 @@ async function saveState(deps: ActivityDeps, input: RecordState, upTo: number, s
   if (!input.events.some((event) => event.type === 'turn_ended')) return
   const { bcId, owner } = input
   const once = { id: `state/${upTo}`, epoch: 0, sequence: 1 }
-  await saveAgentState(
-    deps,
-    {
-      bcId,
-      owner,
-      upTo,
-      append: (event) => deps.eventLog.append(bcId, once, [encodeRunEvent(event)], signal),
-    },
-    signal,
-  )
+  const state = {
+    bcId,
+    owner,
+    upTo,
+    append: (event: RunEvent) => deps.eventLog.append(bcId, once, [encodeRunEvent(event)], signal),
+  }
+  await unlessLost(() => saveAgentState(deps, state, signal), undefined)
+}
+
+/** Of a log with a hole nothing can be folded; that the agent stands still for it can be told all the same. */
+async function unlessLost<T>(work: () => Promise<T>, otherwise: T): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof TuttiError && error.code === 'data_loss') return otherwise
+    throw error
+  }
 }
 
 async function toRunEvent(

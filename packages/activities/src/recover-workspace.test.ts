@@ -7,7 +7,7 @@ import { decodeRunEvent, encodeRunEvent, type RunEvent } from '@tutti/protocol'
 import { createSqliteStore, type SqliteStore } from '@tutti/store'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { changePath } from '@tutti/workspace'
-import { recoverWorkspace } from './recover-workspace.ts'
+import { recoverWorkspace } from '@tutti/workspace/log'
 import {
   createWorkspaceTracker,
   type WorkspaceTracker,

@@ -24,7 +24,7 @@ import { createCheckpointTurn } from './checkpoint-turn.ts'
 import type { CheckpointResult } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { createProvisionSandbox } from './provision-sandbox.ts'
-import { readEvents } from './read-events.ts'
+import { readEvents } from '@tutti/workspace/log'
 import { runToEnd } from './run-to-end.ts'
 import { createSessions, type HostSession, type Sessions } from './sessions.ts'
 

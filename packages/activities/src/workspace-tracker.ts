@@ -5,7 +5,7 @@ import type { TreeChange } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
 import { changedFile, changePath, isInNoCommit, pathKey } from '@tutti/workspace'
 import { createBlobBatch, type BlobBatch } from './blob-batch.ts'
-import { fileChange, pathFields } from './file-events.ts'
+import { fileChange, pathFields } from '@tutti/workspace/log'
 
 /** What captures have found since the last checkpoint. */
 export interface WorkspaceTracker {

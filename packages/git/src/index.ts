@@ -8,6 +8,7 @@ export type {
   Mirrors,
   PushResult,
   TreeChange,
+  TreeFile,
 } from './port.ts'
 export { createMirrors, type MirrorsOptions } from './mirrors.ts'
 export type { GitLogEntry } from './run-git.ts'

@@ -12,6 +12,7 @@ import { checkHash, checkOwnRef, isHash, mayBeHash } from './ref-name.ts'
 import type { GitRunner } from './run-git.ts'
 import { packBeyondSource } from './source-pack.ts'
 import { sourceRefs } from './source.ts'
+import { treeFiles } from './tree-files.ts'
 
 /** Trees of commits, commits of pinned refs, and what the source's store has: what never changes is asked once, as asking git costs a process each time. */
 export interface KnownHashes {
@@ -104,6 +105,8 @@ export function createMirror(
       known.set(commit, tree)
       return tree
     },
+
+    files: (commit, signal) => treeFiles(git, path, commit, signal),
 
     async countChanges(from, to, signal) {
       const output = await git.run(

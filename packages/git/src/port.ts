@@ -11,6 +11,15 @@ export type TreeChange =
     }
   | { readonly path: Uint8Array; readonly deleted: true }
 
+/** A file or link of a commit. `content` is read to its end, or not at all, before the next one is asked for. */
+export interface TreeFile {
+  readonly path: Uint8Array
+  readonly mode: ContentMode
+  /** In bytes. */
+  readonly size: number
+  readonly content: AsyncIterable<Uint8Array>
+}
+
 export interface CommitRequest {
   readonly parent: string
   readonly changes: readonly TreeChange[]
@@ -87,6 +96,8 @@ export interface Mirror {
    */
   checkPack(pack: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>
   treeOf(commit: string, signal: AbortSignal): Promise<string>
+  /** Every file and link of a commit, raw, in the order of their paths. @throws TuttiError `data_loss` when the mirror lacks one. */
+  files(commit: string, signal: AbortSignal): AsyncIterable<TreeFile>
   /** Number of paths that differ. */
   countChanges(from: string, to: string, signal: AbortSignal): Promise<number>
   /** The exact patch from one commit to the other, binary files included, as `git apply` takes it. */

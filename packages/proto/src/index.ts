@@ -205,10 +205,16 @@ export {
   GetAgentResponseSchema,
   ListAgentsRequestSchema,
   ListAgentsResponseSchema,
+  MissingPathSchema,
+  ReadWorkspaceRequestSchema,
+  ReadWorkspaceResponseSchema,
   StopAgentRequestSchema,
   StopAgentResponseSchema,
   StreamAgentEventsRequestSchema,
   StreamAgentEventsResponseSchema,
+  WorkspaceEntrySchema,
+  WorkspaceStepSchema,
+  WorkspaceSummarySchema,
 } from '../gen/tutti/v1/agent_service_pb.js'
 export type {
   Agent,
@@ -226,8 +232,12 @@ export type {
   ListAgentsResponse,
   StopAgentRequest,
   StopAgentResponse,
+  ReadWorkspaceRequest,
+  ReadWorkspaceResponse,
   StreamAgentEventsRequest,
   StreamAgentEventsResponse,
+  WorkspaceEntry,
+  WorkspaceSummary,
 } from '../gen/tutti/v1/agent_service_pb.js'
 export {
   AttemptSchema,

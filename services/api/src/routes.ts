@@ -19,6 +19,7 @@ import { createEnsembles } from './handlers/ensembles.ts'
 import { createFollowup } from './handlers/followup.ts'
 import { createLifeCycle } from './handlers/life-cycle.ts'
 import { createPullRequests } from './handlers/pull-requests.ts'
+import { createReadWorkspace } from './handlers/read-workspace.ts'
 import { createRepositories } from './handlers/repositories.ts'
 import { createStartAgent } from './handlers/start-agent.ts'
 import { createStartEnsemble } from './handlers/start-ensemble.ts'
@@ -78,6 +79,7 @@ export function createRoutes(apiDeps: ApiDeps): (router: ConnectRouter) => void 
       ...events,
       answerQuestion: createAnswerQuestion(deps),
       diffAgent: createDiffAgent(deps),
+      readWorkspace: createReadWorkspace(deps),
     })
     router.service(EnsembleService, { ...createEnsembles(deps), ...events })
     router.service(PullRequestService, createPullRequests(deps))

@@ -9,9 +9,11 @@ import { addAgentEvents } from './agent-events.ts'
 import { addAgentGet } from './agent-get.ts'
 import { addAgentList } from './agent-list.ts'
 import { addAgentPause } from './agent-pause.ts'
+import { addAgentRecover } from './agent-recover.ts'
 import { addAgentResume } from './agent-resume.ts'
 import { addAgentSend } from './agent-send.ts'
 import { addAgentStop } from './agent-stop.ts'
+import { addAgentWorkspace } from './agent-workspace.ts'
 
 /** `tutti agent …`. An id may be shortened to a beginning that only one agent has. */
 export function addAgent(program: Command, cli: Cli): void {
@@ -28,4 +30,6 @@ export function addAgent(program: Command, cli: Cli): void {
   addAgentDiff(agent, cli)
   addAgentEvents(agent, cli)
   addAgentDeliver(agent, cli)
+  addAgentWorkspace(agent, cli)
+  addAgentRecover(agent, cli)
 }

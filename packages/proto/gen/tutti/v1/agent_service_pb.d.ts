@@ -421,6 +421,214 @@ export declare type DiffAgentResponse = Message<"tutti.v1.DiffAgentResponse"> & 
 export declare const DiffAgentResponseSchema: GenMessage<DiffAgentResponse>;
 
 /**
+ * @generated from message tutti.v1.ReadWorkspaceRequest
+ */
+export declare type ReadWorkspaceRequest = Message<"tutti.v1.ReadWorkspaceRequest"> & {
+  /**
+   * @generated from field: string bc_id = 1;
+   */
+  bcId: string;
+
+  /**
+   * As it was at this position of the log. Absent: now.
+   *
+   * @generated from field: optional string at_offset_key = 2;
+   */
+  atOffsetKey?: string | undefined;
+
+  /**
+   * Everything is read and hashed all the same, and only the summary is sent.
+   *
+   * @generated from field: bool verify_only = 3;
+   */
+  verifyOnly: boolean;
+};
+
+/**
+ * Describes the message tutti.v1.ReadWorkspaceRequest.
+ * Use `create(ReadWorkspaceRequestSchema)` to create a new message.
+ */
+export declare const ReadWorkspaceRequestSchema: GenMessage<ReadWorkspaceRequest>;
+
+/**
+ * An entry is followed by its content in pieces; links come after everything else.
+ *
+ * @generated from message tutti.v1.ReadWorkspaceResponse
+ */
+export declare type ReadWorkspaceResponse = Message<"tutti.v1.ReadWorkspaceResponse"> & {
+  /**
+   * @generated from oneof tutti.v1.ReadWorkspaceResponse.part
+   */
+  part: {
+    /**
+     * @generated from field: tutti.v1.WorkspaceEntry entry = 1;
+     */
+    value: WorkspaceEntry;
+    case: "entry";
+  } | {
+    /**
+     * @generated from field: bytes content = 2;
+     */
+    value: Uint8Array;
+    case: "content";
+  } | {
+    /**
+     * @generated from field: tutti.v1.WorkspaceSummary summary = 3;
+     */
+    value: WorkspaceSummary;
+    case: "summary";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message tutti.v1.ReadWorkspaceResponse.
+ * Use `create(ReadWorkspaceResponseSchema)` to create a new message.
+ */
+export declare const ReadWorkspaceResponseSchema: GenMessage<ReadWorkspaceResponse>;
+
+/**
+ * @generated from message tutti.v1.WorkspaceEntry
+ */
+export declare type WorkspaceEntry = Message<"tutti.v1.WorkspaceEntry"> & {
+  /**
+   * Raw bytes, `/` between components.
+   *
+   * @generated from field: bytes path = 1;
+   */
+  path: Uint8Array;
+
+  /**
+   * 100644, 100755, 120000 for a link (its content is the target), 040000 for an empty folder.
+   *
+   * @generated from field: string mode = 2;
+   */
+  mode: string;
+
+  /**
+   * Bytes of content that follow.
+   *
+   * @generated from field: uint64 size = 3;
+   */
+  size: bigint;
+};
+
+/**
+ * Describes the message tutti.v1.WorkspaceEntry.
+ * Use `create(WorkspaceEntrySchema)` to create a new message.
+ */
+export declare const WorkspaceEntrySchema: GenMessage<WorkspaceEntry>;
+
+/**
+ * @generated from message tutti.v1.WorkspaceSummary
+ */
+export declare type WorkspaceSummary = Message<"tutti.v1.WorkspaceSummary"> & {
+  /**
+   * The position that it belongs to.
+   *
+   * @generated from field: string offset_key = 1;
+   */
+  offsetKey: string;
+
+  /**
+   * The checkpoint that most of it comes from.
+   *
+   * @generated from field: string commit = 2;
+   */
+  commit: string;
+
+  /**
+   * @generated from field: uint64 entries = 3;
+   */
+  entries: bigint;
+
+  /**
+   * @generated from field: uint64 bytes = 4;
+   */
+  bytes: bigint;
+
+  /**
+   * Paths that had changed after the checkpoint.
+   *
+   * @generated from field: uint64 replayed = 5;
+   */
+  replayed: bigint;
+
+  /**
+   * Of what was read: 64 hex digits.
+   *
+   * @generated from field: string manifest_digest = 6;
+   */
+  manifestDigest: string;
+
+  /**
+   * What the log says that it must be; empty when it has none for this position.
+   *
+   * @generated from field: string recorded_digest = 7;
+   */
+  recordedDigest: string;
+
+  /**
+   * @generated from field: repeated tutti.v1.WorkspaceStep steps = 8;
+   */
+  steps: WorkspaceStep[];
+
+  /**
+   * In the agent's sandbox and in no store, at most 100 of them.
+   *
+   * @generated from field: repeated tutti.v1.MissingPath missing = 9;
+   */
+  missing: MissingPath[];
+};
+
+/**
+ * Describes the message tutti.v1.WorkspaceSummary.
+ * Use `create(WorkspaceSummarySchema)` to create a new message.
+ */
+export declare const WorkspaceSummarySchema: GenMessage<WorkspaceSummary>;
+
+/**
+ * @generated from message tutti.v1.WorkspaceStep
+ */
+export declare type WorkspaceStep = Message<"tutti.v1.WorkspaceStep"> & {
+  /**
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * @generated from field: uint64 ms = 2;
+   */
+  ms: bigint;
+};
+
+/**
+ * Describes the message tutti.v1.WorkspaceStep.
+ * Use `create(WorkspaceStepSchema)` to create a new message.
+ */
+export declare const WorkspaceStepSchema: GenMessage<WorkspaceStep>;
+
+/**
+ * @generated from message tutti.v1.MissingPath
+ */
+export declare type MissingPath = Message<"tutti.v1.MissingPath"> & {
+  /**
+   * @generated from field: bytes path = 1;
+   */
+  path: Uint8Array;
+
+  /**
+   * @generated from field: string reason = 2;
+   */
+  reason: string;
+};
+
+/**
+ * Describes the message tutti.v1.MissingPath.
+ * Use `create(MissingPathSchema)` to create a new message.
+ */
+export declare const MissingPathSchema: GenMessage<MissingPath>;
+
+/**
  * @generated from message tutti.v1.StreamAgentEventsRequest
  */
 export declare type StreamAgentEventsRequest = Message<"tutti.v1.StreamAgentEventsRequest"> & {
@@ -629,6 +837,16 @@ export declare const AgentService: GenService<{
     methodKind: "server_streaming";
     input: typeof DiffAgentRequestSchema;
     output: typeof DiffAgentResponseSchema;
+  },
+  /**
+   * The agent's files as its log and the stores have them, without any sandbox: every path with its content, then a summary with the proof.
+   *
+   * @generated from rpc tutti.v1.AgentService.ReadWorkspace
+   */
+  readWorkspace: {
+    methodKind: "server_streaming";
+    input: typeof ReadWorkspaceRequestSchema;
+    output: typeof ReadWorkspaceResponseSchema;
   },
   /**
    * The run log itself: every event with its offset.

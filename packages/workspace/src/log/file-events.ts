@@ -1,7 +1,7 @@
-import type { CapturedChange } from '@tutti/agent-server'
+import type { CapturedChange } from '../file-state.ts'
 import type { BlobId } from '@tutti/core'
 import type { RunEvent } from '@tutti/protocol'
-import { changedFile } from '@tutti/workspace'
+import { changedFile } from '../file-state.ts'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
 

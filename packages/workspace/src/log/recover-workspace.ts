@@ -1,7 +1,9 @@
 import type { AgentId, BlobId } from '@tutti/core'
 import type { FileSkipReason, RecoveryEvent, RunEvent } from '@tutti/protocol'
 import type { EventLog } from '@tutti/store'
-import { foldChanges, isInNoCommit, pathKey, type CapturedChange } from '@tutti/workspace'
+import { isInNoCommit, type CapturedChange } from '../file-state.ts'
+import { foldChanges } from '../fold-changes.ts'
+import { pathKey } from '../path-key.ts'
 import { changeOfEvent, eventPath, type EventPath } from './file-events.ts'
 import { callTypes, createOpenCalls, type OpenCall } from './open-calls.ts'
 import { readEvents } from './read-events.ts'
@@ -46,11 +48,14 @@ const types = [
 /**
  * Reads the log: the latest checkpoint, and every later `file_change` folded to one state for each path. Call it when nobody else
  * can write the log as a sandbox any more.
+ *
+ * @param until a position of the log: the workspace as it was then
  */
 export async function recoverWorkspace(
   eventLog: EventLog,
   bcId: AgentId,
   signal: AbortSignal,
+  until?: number,
 ): Promise<RecoveredWorkspace> {
   const changes = new Map<string, CapturedChange>()
   const calls = createOpenCalls()
@@ -62,7 +67,7 @@ export async function recoverWorkspace(
   let exported: BlobId | undefined
   let ready: number | undefined
   let before: RecoveryEvent['reason'] | undefined
-  for await (const { event } of readEvents(eventLog, bcId, types, signal)) {
+  for await (const { event } of readEvents(eventLog, bcId, types, signal, until)) {
     switch (event.type) {
       case 'sandbox':
         if (event.state === 'ready') {

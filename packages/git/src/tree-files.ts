@@ -1,0 +1,86 @@
+import { TuttiError } from '@tutti/core'
+import type { TreeFile } from './port.ts'
+import { checkHash } from './ref-name.ts'
+import type { GitRunner } from './run-git.ts'
+import { isContentMode } from './tree-mode.ts'
+
+/** All contents of a large repository, at the speed of whoever reads them, in milliseconds. */
+const limitMs = 30 * 60_000
+
+/**
+ * Every file and link of a commit with its bytes as they are stored, in the order of their paths; submodules have none. Two processes
+ * for all of them. A content that is not read to its end is skipped when the next file is asked for.
+ */
+export async function* treeFiles(
+  git: GitRunner,
+  gitDir: string,
+  commit: string,
+  signal: AbortSignal,
+): AsyncGenerator<TreeFile> {
+  const listing = await git.bytes(['ls-tree', '-r', '-z', '-l', checkHash(commit, 'commit')], {
+    gitDir,
+    signal,
+    maxBytes: 512 << 20,
+  })
+  const entries = [...entriesIn(listing)]
+  const input = Buffer.from(entries.map(({ oid }) => `${oid}\n`).join(''))
+  const output = createByteReader(
+    git.stream(['cat-file', '--batch'], { gitDir, signal, input, timeoutMs: limitMs }),
+  )
+  try {
+    for (const { path, mode, size } of entries) {
+      const header = await output.line()
+      if (!header.endsWith(` blob ${size}`))
+        throw new TuttiError('data_loss', `The mirror lacks the content of ${path.toString()}.`, { commit })
+      const content = output.bytes(size)
+      yield { path, mode, size, content }
+      for await (const _ of content) void _
+      await output.line()
+    }
+  } finally {
+    await output.close()
+  }
+}
+
+function* entriesIn(listing: Buffer) {
+  for (const line of listing.toString('latin1').split('\0')) {
+    const [, mode = '', oid = '', size = '', path = ''] =
+      /^(\d{6}) blob ([0-9a-f]+) +(\d+)\t([^]*)$/.exec(line) ?? []
+    if (isContentMode(mode)) yield { path: Buffer.from(path, 'latin1'), mode, oid, size: Number(size) }
+  }
+}
+
+/** Lines and counted bytes of a stream, one after the other. */
+function createByteReader(stream: AsyncGenerator<Uint8Array>) {
+  let rest: Buffer = Buffer.alloc(0)
+  const more = async () => {
+    const next = await stream.next()
+    if (next.done) throw new TuttiError('data_loss', 'git ended before it had given everything.')
+    rest = rest.length === 0 ? Buffer.from(next.value) : Buffer.concat([rest, next.value])
+  }
+  return {
+    async line(): Promise<string> {
+      for (;;) {
+        const end = rest.indexOf(10)
+        if (end >= 0) {
+          const line = rest.subarray(0, end).toString('latin1')
+          rest = rest.subarray(end + 1)
+          return line
+        }
+        await more()
+      }
+    },
+    async *bytes(count: number): AsyncGenerator<Uint8Array> {
+      for (let left = count; left > 0;) {
+        if (rest.length === 0) await more()
+        const chunk = rest.subarray(0, left)
+        rest = rest.subarray(chunk.length)
+        left -= chunk.length
+        yield chunk
+      }
+    },
+    async close() {
+      await stream.return(undefined)
+    },
+  }
+}

@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto'
+import { create, type MessageInitShape } from '@bufbuild/protobuf'
+import { TuttiError, type BlobId } from '@tutti/core'
+import {
+  ReadWorkspaceResponseSchema,
+  type ReadWorkspaceRequest,
+  type ReadWorkspaceResponse,
+  type WorkspaceSummarySchema,
+} from '@tutti/proto'
+import { decodeOffset, encodeOffset } from '@tutti/protocol'
+import { repositoryLocation } from '@tutti/store'
+import { changePath, manifestDigest, pathKey, type FileState, type PathState } from '@tutti/workspace'
+import { eventPath, pathFields, recoverWorkspace } from '@tutti/workspace/log'
+
+import { callerOf } from '../call-context.ts'
+import { agentIdOf } from '../commands.ts'
+import type { CallContext, HandlerDeps } from '../handler.ts'
+
+const pieceBytes = 256 << 10
+const maxMissing = 100
+
+type Part = NonNullable<MessageInitShape<typeof ReadWorkspaceResponseSchema>['part']>
+type Summary = MessageInitShape<typeof WorkspaceSummarySchema>
+
+/** A file that is to be sent: from a commit its hash is known when it was read. */
+interface Source {
+  readonly path: Uint8Array
+  readonly mode: FileState['mode']
+  readonly size: number
+  readonly hash?: BlobId
+  readonly content: AsyncIterable<Uint8Array>
+}
+
+/**
+ * `ReadWorkspace`: the workspace of a log position from the checkpoint before it and the changes after that. Every content is hashed,
+ * and the digest of all of them is beside the recorded one.
+ */
+export function createReadWorkspace(deps: HandlerDeps) {
+  const { catalog, eventLog, mirrors, blobs, clock } = deps
+
+  return async function* (
+    request: ReadWorkspaceRequest,
+    context: CallContext,
+  ): AsyncGenerator<ReadWorkspaceResponse> {
+    const { signal } = context
+    const { owner } = callerOf(context)
+    const bcId = agentIdOf(request.bcId)
+    const row = await catalog.agents.get(owner, bcId, signal)
+    const steps: { name: string; ms: bigint }[] = []
+    let since = clock.monotonic()
+    const lap = (name: string) => {
+      const now = clock.monotonic()
+      steps.push({ name, ms: BigInt(Math.round(now - since)) })
+      since = now
+    }
+
+    const { last } = await eventLog.head(bcId, signal)
+    const position = request.atOffsetKey === undefined ? last : decodeOffset(bcId, request.atOffsetKey)
+    if (position > last)
+      throw new TuttiError('out_of_range', `The agent's log ends before this offset.`, {
+        field: 'at_offset_key',
+      })
+    const recovered = await recoverWorkspace(eventLog, bcId, signal, position)
+    lap('read the log')
+    const commit = recovered.commit ?? row.baseCommit
+    if (!commit) {
+      throw new TuttiError(
+        'failed_precondition',
+        'The agent has no workspace yet; wait until its first turn runs.',
+        { state: row.state.status },
+      )
+    }
+    const location = await repositoryLocation(catalog.repositories, owner, row.repository, signal)
+    const mirror = await mirrors.attach(location, signal)
+    const { changes } = recovered
+    const changed = new Set(changes.map((change) => pathKey(changePath(change))))
+    const states: PathState[] = []
+    const links: { source: Omit<Source, 'content'>; bytes: Uint8Array }[] = []
+    let bytes = 0
+
+    async function* send(source: Source): AsyncGenerator<Part> {
+      const { path, mode, size } = source
+      const digest = createHash('sha256')
+      const isLink = mode === '120000'
+      const kept: Uint8Array[] = []
+      if (!isLink) yield entryPart(source)
+      for await (const chunk of source.content) {
+        digest.update(chunk)
+        bytes += chunk.length
+        if (isLink) kept.push(chunk.slice())
+        else
+          for (let start = 0; start < chunk.length; start += pieceBytes)
+            yield { case: 'content', value: chunk.slice(start, start + pieceBytes) }
+      }
+      const hash: BlobId = `sha256_${digest.digest('hex')}`
+      states.push({ path, fileType: isLink ? 'symlink' : 'file', mode, size, hash })
+      if (isLink) links.push({ source, bytes: Buffer.concat(kept) })
+    }
+
+    async function* parts(): AsyncGenerator<Part> {
+      for await (const file of mirror.files(commit!, signal))
+        if (!changed.has(pathKey(file.path))) yield* send(file)
+      lap('read the checkpoint')
+      for (const change of changes) {
+        if (change.action === 'deleted') continue
+        const { state } = change
+        if (state.fileType === 'dir') {
+          states.push(state)
+          yield entryPart({ path: state.path, mode: state.mode, size: 0 })
+        } else yield* send({ ...state, content: named(state, blobs.stream(state.hash, signal)) })
+      }
+      for (const { source, bytes: target } of links) {
+        yield entryPart(source)
+        yield { case: 'content', value: target.slice() }
+      }
+      lap('read what changed after it')
+    }
+
+    for await (const part of parts())
+      if (!request.verifyOnly) yield create(ReadWorkspaceResponseSchema, { part })
+    const digest = manifestDigest(states)
+    lap('compare with the log')
+    const { missing } = recovered
+    const summary: Summary = {
+      offsetKey: encodeOffset(bcId, position),
+      commit,
+      entries: BigInt(states.length),
+      bytes: BigInt(bytes),
+      replayed: BigInt(changes.length),
+      manifestDigest: digest,
+      recordedDigest: recovered.manifestDigest ?? '',
+      steps,
+      missing: missing
+        .slice(0, maxMissing)
+        .map((path) => ({ path: eventPath(path).slice(), reason: path.reason })),
+    }
+    yield create(ReadWorkspaceResponseSchema, { part: { case: 'summary', value: summary } })
+  }
+}
+
+const entryPart = ({ path, mode, size }: { path: Uint8Array; mode: string; size: number }): Part => ({
+  case: 'entry',
+  value: { path: path.slice(), mode, size: BigInt(size) },
+})
+
+/** Which file it is, when the store has not what it needs. */
+async function* named(
+  { path, hash }: FileState,
+  content: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
+  try {
+    yield* content
+  } catch (thrown) {
+    if (!(thrown instanceof TuttiError) || !['not_found', 'data_loss'].includes(thrown.code)) throw thrown
+    const message = `The store has lost the content of ${pathFields(path).path} (${hash}). Put the blob back, then try again.`
+    throw new TuttiError('data_loss', message, { id: hash }, thrown)
+  }
+}
