@@ -86,6 +86,8 @@ describe('help', () => {
         "agent diff",
         "agent events",
         "agent deliver",
+        "agent workspace",
+        "agent recover",
         "ensemble",
         "ensemble list",
         "ensemble get",
