@@ -1,4 +1,4 @@
-import type { AgentServer, CapturedChange } from '@tutti/agent-server'
+import type { AgentServer, CapturedChange, Hydrated } from '@tutti/agent-server'
 import { TuttiError, type BlobId, type ErrorCode, type SandboxPolicy } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
 import type { Sandbox, SandboxRef, SandboxSpec } from '@tutti/sandbox'
@@ -36,6 +36,8 @@ export interface Booted {
   readonly sandbox: Sandbox
   /** Of the workspace before setup. */
   readonly manifestDigest: string
+  /** Submodules that could not be checked out again. */
+  readonly withoutSubmodules: readonly Uint8Array[]
   readonly server: AgentServer
 }
 
@@ -82,12 +84,12 @@ export async function bootSandbox(
     ref = sandbox.ref
     server = await prepared.start(sandbox, bounded)
     request.onStep('hydrating')
-    const manifestDigest = await hydrate(deps, server, request, bounded)
+    const { manifestDigest, withoutSubmodules } = await hydrate(deps, server, request, bounded)
     if (request.setupCommand !== '') {
       request.onStep('setup')
       await runSetup(server, request, bounded)
     }
-    return { sandbox, server, manifestDigest }
+    return { sandbox, server, manifestDigest, withoutSubmodules }
   } catch (thrown) {
     await server?.close().catch(() => undefined)
     await prepared.discard()
@@ -125,7 +127,7 @@ function sandboxSpec(
 /**
  * Writes the workspace and proves that it is the one that was recorded; what is not is written once more.
  *
- * @returns its digest
+ * @returns its digest, and what of it could not be had
  * @throws TuttiError `data_loss` with what is wrong.
  */
 async function hydrate(
@@ -133,7 +135,7 @@ async function hydrate(
   server: AgentServer,
   request: BootRequest,
   signal: AbortSignal,
-): Promise<string> {
+): Promise<Hydrated> {
   const { blobs } = deps
   const contentOf = (hash: BlobId) => blobs.stream(hash, signal)
   const { mirror, commit, base, head, branch, changes, git, manifestDigest: expected } = request
@@ -153,7 +155,7 @@ async function hydrate(
       made.wrong.length > 0 || (expected !== undefined && made.manifestDigest !== expected)
     if (isWrong()) made = await write()
     if (isWrong()) throw notAsRecorded(made.wrong)
-    return made.manifestDigest
+    return made
   })
 }
 
@@ -173,8 +175,12 @@ function notAsRecorded(wrong: readonly Uint8Array[]): TuttiError {
 /** Setup output in a failure: short enough that its end survives wherever the failure is shown. */
 const shownChars = 800
 
-/** Changes that the setup command makes are not the agent's: they become part of the state that later captures compare with. */
+/**
+ * Changes that the setup command makes are not the agent's: they become part of the state that later captures compare with. Nor does
+ * it change what the agent made in an earlier sandbox.
+ */
 async function runSetup(server: AgentServer, request: BootRequest, signal: AbortSignal): Promise<void> {
+  await server.keepWork(signal)
   const kept = createOutputTail()
   const output = () => kept.text().slice(-shownChars)
   const { exit } = await runToEnd(server, request.setupCommand, signal, undefined, kept).catch(

@@ -7,7 +7,7 @@ import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { failWith, orFail, setupReasons } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
-import { recoverWorkspace, type RecoveredWorkspace } from '@tutti/workspace/log'
+import { pathFields, recoverWorkspace, type RecoveredWorkspace } from '@tutti/workspace/log'
 import type { RunEvent } from '@tutti/protocol'
 import { repositoryLocation } from '@tutti/store'
 import { createRunLogWriter, type RunLogWriter } from './run-log-writer.ts'
@@ -64,7 +64,7 @@ export function createProvisionSandbox(
           signal,
         )
         const { sandbox, server, manifestDigest } = booted
-        if (recovered.before) await log.write(recoveryOf(incarnation, commit, manifestDigest, recovered))
+        if (recovered.before) await log.write(recoveryOf(incarnation, commit, booted, recovered))
         const tracker = createWorkspaceTracker({
           blobs: deps.blobs,
           incarnation,
@@ -111,10 +111,12 @@ const maxMissing = 100
 function recoveryOf(
   incarnation: number,
   commit: string,
-  manifestDigest: string,
+  { manifestDigest, withoutSubmodules }: Booted,
   recovered: RecoveredWorkspace,
 ): RunEvent {
-  const { before, changes, git, missing } = recovered
+  const { before, changes, git } = recovered
+  const submodules = withoutSubmodules.map((path) => ({ ...pathFields(path), reason: 'submodule' as const }))
+  const missing = [...submodules, ...recovered.missing]
   return {
     type: 'recovery',
     incarnation,

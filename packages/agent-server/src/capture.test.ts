@@ -135,6 +135,7 @@ describe('capture', () => {
       entries: expected.size,
       changes: 0,
       wrong: [],
+      withoutSubmodules: [],
     })
     expect((await capture(server)).changes).toEqual([])
     const git = await shell(
@@ -251,7 +252,8 @@ describe('capture', () => {
     await shell(server, 'mkdir logs; rmdir mods/sub')
     expect(named(await capture(server))).toEqual(['+ logs 040000'])
     await shell(server, 'truncate -s 2M logs/a.log; mkfifo logs/pipe; mkdir mods/sub; echo x > mods/sub/x')
-    expect((await capture(server)).changes).toEqual([])
+    // What is in a submodule's folder is no reason for an entry of the folder.
+    expect(named(await capture(server))).toEqual(['+ mods/sub/x 100644 ignored'])
     await shell(server, 'rmdir one; mkdir one; rm deep/er; mkdir deep/er')
     const again = await capture(server)
     expect(named(again)).toEqual(['~ deep/er 040000'])
@@ -305,6 +307,7 @@ describe('capture', () => {
       '+ a\\b 100644',
       '+ left.txt 100644',
       '+ nested/file 100644',
+      '+ submodule/file 100644 ignored',
       '+ x.log 100644 ignored',
     ])
     expect(recorded.skipped.toSorted((a, b) => a.path.localeCompare(b.path))).toEqual([
@@ -352,6 +355,35 @@ describe('capture', () => {
     expect(named(recorded)).toEqual([])
     expect(recorded.skipped).toEqual([{ path: 'shut/a', reason: 'unreadable' }])
     await destroy()
+  })
+
+  test('a setup command that runs again undoes nothing of the agent’s, and is no change of it', async () => {
+    const setup =
+      'printf made > made; printf made > edited; printf made > removed; mkdir -p tree; printf made > tree/in; chmod 644 deep/er/tool.sh'
+    const first = await hydrated()
+    await shell(first.server, setup)
+    await first.server.absorb(never)
+    const before = await capture(first.server)
+    expect(before.changes).toEqual([])
+    expect(before.digest).toBe(first.summary.manifestDigest)
+    await shell(
+      first.server,
+      'printf mine > edited; rm removed; rm -r tree; ln -s made tree; printf "#!" > deep/er/tool.sh',
+    )
+    const work = await capture(first.server)
+    const second = await hydrated(foldChanges(work.changes), work.contents)
+    expect(second.summary.manifestDigest).toBe(work.digest)
+    await second.server.keepWork(never)
+    await shell(second.server, setup.replaceAll('made > ', 'again > '))
+    await second.server.absorb(never)
+    const after = await capture(second.server)
+    expect(after.changes).toEqual([])
+    expect(after.digest).toBe(work.digest)
+    expect(
+      (await shell(second.server, 'cat made edited; readlink tree; ls removed; cat deep/er/tool.sh')).stdout,
+    ).toBe('againminemade\n#!')
+    await first.destroy()
+    await second.destroy()
   })
 
   test('no fifo in the place of a file that git reads makes a capture wait', async () => {

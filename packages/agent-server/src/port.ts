@@ -48,6 +48,8 @@ export interface CaptureSummary {
 export interface Hydrated extends CaptureSummary {
   /** Paths, at most 1,000, that are not as the commit and the changes say: the file system or the machine has failed. */
   readonly wrong: readonly Uint8Array[]
+  /** Submodules that were checked out and could not be again; what was changed in them is there. */
+  readonly withoutSubmodules: readonly Uint8Array[]
 }
 
 /** A state that a {@link GitStateReport} told of. */
@@ -79,7 +81,9 @@ export interface AgentServer extends AgentHost {
   hydrate(request: HydrateRequest, signal: AbortSignal): Promise<Hydrated>
   /** Reports every change since the last capture (or hydration). One at a time: calls queue up. */
   capture(sink: CaptureSink, signal: AbortSignal): Promise<CaptureSummary>
-  /** Takes what has changed since for no work of the agent's: the next capture does not report it. */
+  /** Keeps what the hydrated workspace has beyond its `head` aside, until {@link absorb}: a setup command shall not undo it. */
+  keepWork(signal: AbortSignal): Promise<void>
+  /** Takes what has changed since for no work of the agent's: the next capture does not report it. What was kept aside is put back first. */
   absorb(signal: AbortSignal): Promise<void>
   /** What `toolEnded` does: the worker sets it to a capture into the store and the log. */
   onToolEnded(capture: (signal: AbortSignal) => Promise<void>): void

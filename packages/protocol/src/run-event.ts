@@ -120,7 +120,7 @@ export type WorkspaceEvent =
       mode?: '100644' | '100755' | '120000' | '040000'
       hash?: BlobId
       size?: number
-      /** git ignores it: it is in no checkpoint, diff or pull request, and comes back after a loss. */
+      /** git ignores it, or it is in a submodule: it is in no checkpoint, diff or pull request, and comes back after a loss. */
       ignored?: true
       /** The hash that this change was made on; absent when created. */
       base?: BlobId
@@ -171,6 +171,8 @@ export type FileSkipReason =
   | 'limit'
   /** git ignores it, and the setting `workspace.ignored` leaves it out. */
   | 'ignored'
+  /** A submodule that could not be checked out again; what was changed in it is there. */
+  | 'submodule'
   /** git finds an object of the agent's unsafe. */
   | 'unsafe_object'
 

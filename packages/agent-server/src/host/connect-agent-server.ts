@@ -144,8 +144,13 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
       sending.catch(() => call.cancel())
       // Its own failure explains more than the cancellation that follows from it.
       await Promise.race([sending, call.result])
-      const { wrong, ...summary } = reported(hydrated, await call.result, 'a summary')
-      return { ...summary, wrong: wrong.map((path) => Buffer.from(path, 'base64')) }
+      const said = reported(hydrated, await call.result, 'a summary')
+      const bytes = (path: string) => Buffer.from(path, 'base64')
+      return {
+        ...said,
+        wrong: said.wrong.map(bytes),
+        withoutSubmodules: said.withoutSubmodules.map(bytes),
+      }
     },
 
     capture(sink, signal) {
@@ -160,6 +165,10 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
       const result = captures.then(run)
       captures = result.catch(() => {})
       return result
+    },
+
+    async keepWork(signal) {
+      await caller.call('keepWork', {}, signal).result
     },
 
     async absorb(signal) {

@@ -83,8 +83,11 @@ const modified = { action: z.literal('modified'), path, base: blobId }
 
 const maxWrong = 1000
 
-/** What a hydration says, with `wrong` as base64. */
-export const hydrated = captureSummaryFields.extend({ wrong: z.array(path).max(maxWrong) })
+/** What a hydration says, with paths as base64. */
+export const hydrated = captureSummaryFields.extend({
+  wrong: z.array(path).max(maxWrong),
+  withoutSubmodules: z.array(path).max(maxWrong),
+})
 
 const change = z.discriminatedUnion('action', [
   // An empty folder that goes had no content.

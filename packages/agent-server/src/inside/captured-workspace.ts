@@ -116,7 +116,6 @@ export function createCapturedWorkspace({
       for await (const _ of found.changes) void _
       for (const key of found.changed) if (!absorbed.has(key)) absorbed.set(key, known.get(key))
       known = found.next
-      repository.absorb()
     },
   }
 

@@ -1,13 +1,15 @@
 import { TuttiError } from '@tutti/core'
+import { pathBytes } from '@tutti/workspace'
 import type { CallHandler } from '../link/callee.ts'
 import type { CallStream } from '../link/call.ts'
 import { contentHead, toWireChange } from '../wire-change.ts'
+import { createAgentWork, type AgentWork } from './agent-work.ts'
 import { createCapturedWorkspace, type CaptureOutput, type CapturedWorkspace } from './captured-workspace.ts'
 import { startEgressRelay } from './egress-relay.ts'
 import { endOtherProcesses, otherProcesses } from './end-processes.ts'
 import { runExec, type ExecParams } from './exec.ts'
 import { readWorkspaceFile, writeWorkspaceFile } from './files.ts'
-import { hydrateWorkspace, type HydrateParams } from './hydrate.ts'
+import { agentPaths, hydrateWorkspace, type HydrateParams } from './hydrate.ts'
 import { createIgnoredPaths } from './ignored-paths.ts'
 import { createCapturedRepository, type CapturedRepository } from './repository/captured-repository.ts'
 import { createWorkspaceLook } from './workspace-look.ts'
@@ -18,6 +20,9 @@ interface Ready {
   readonly workspace: CapturedWorkspace
   readonly repository: CapturedRepository
   readonly env: Readonly<Record<string, string>>
+  readonly agentWork: AgentWork
+  /** What was hydrated. */
+  written?: { readonly params: HydrateParams; readonly changed: readonly string[] }
 }
 
 /** What the host may call. `hello` comes first. */
@@ -45,7 +50,8 @@ export function createHandlers(): {
         maxFileBytes: settings.maxFileBytes,
       })
       const env = settings.egressSocket === undefined ? {} : await startEgressRelay(settings.egressSocket)
-      ready = { settings, workspace, repository, env }
+      const agentWork = createAgentWork(settings.workdir, settings.home)
+      ready = { settings, workspace, repository, env, agentWork }
     },
     async ping() {},
     async exec(params: ExecParams, call: CallStream, signal: AbortSignal) {
@@ -58,12 +64,33 @@ export function createHandlers(): {
     },
     async hydrate(params: HydrateParams, call: CallStream, signal: AbortSignal) {
       const { settings, workspace, repository } = need()
-      const { tips, ...written } = await hydrateWorkspace(params, call, signal, settings)
+      const { tips, withoutSubmodules, changed, ...written } = await hydrateWorkspace(
+        params,
+        call,
+        signal,
+        settings,
+      )
       const { head, state, statePacks } = params
-      repository.adopt({ base: head, ...(state !== undefined && { state }), packs: statePacks, tips })
-      return workspace.adopt(written, signal)
+      need().written = { params, changed }
+      const { gitlinks } = written
+      repository.adopt({
+        base: head,
+        gitlinks,
+        ...(state !== undefined && { state }),
+        packs: statePacks,
+        tips,
+      })
+      const toWire = (key: string) => pathBytes(key).toString('base64')
+      return { ...(await workspace.adopt(written, signal)), withoutSubmodules: withoutSubmodules.map(toWire) }
+    },
+    async keepWork(_: unknown, _call: CallStream, signal: AbortSignal) {
+      const { written, settings, agentWork } = need()
+      if (!written) return
+      const paths = await agentPaths(written.params, written.changed, settings, signal)
+      agentWork.keep(paths)
     },
     async absorb(_: unknown, _call: CallStream, signal: AbortSignal) {
+      need().agentWork.putBack()
       await need().workspace.absorb(signal)
     },
     async capture(_: unknown, call: CallStream, signal: AbortSignal) {

@@ -32,8 +32,12 @@ export interface WrittenWorkspace {
   readonly gitlinks: readonly string[]
   /** Everything that must be there, by path key. */
   readonly expected: ReadonlyMap<string, ExpectedPath>
+  /** Paths that changed after the commit. */
+  readonly changed: readonly string[]
   /** Commits of the agent's HEAD and branches. */
   readonly tips: readonly string[]
+  /** Submodules, as path keys, that could not be checked out again. */
+  readonly withoutSubmodules: readonly string[]
 }
 
 /** A checkout of a very large repository on a slow disk, in milliseconds; the time to get ready is over before as a rule. */
@@ -89,10 +93,12 @@ export async function hydrateWorkspace(
 
   const { gitlinks, expected } = entriesOf(await git(['ls-files', '-s', '-z']))
   // Last: what goes takes its empty parents along.
+  const changed: string[] = []
   const emptyFolders = new Map<string, CapturedChange>()
   for (let next = await messages.next(); !next.done; next = await messages.next()) {
     const change = fromWireChange(next.value.head as WireChange)
     const key = pathKey(changePath(change))
+    changed.push(key)
     emptyFolders.delete(key)
     if (change.action === 'deleted') expected.delete(key)
     else expected.set(key, change.state)
@@ -104,10 +110,23 @@ export async function hydrateWorkspace(
   }
   for (const change of emptyFolders.values()) await applyChange(workdir, change, contentOf(messages, 0))
   if (params.state !== undefined)
-    return { gitlinks, expected, tips: await restoreRepository(git, workdir, params.state) }
+    return { gitlinks, expected, changed, ...(await restoreRepository(git, workdir, params.state)) }
   // Merged, so that git need not look again at what is the same; in the index alone, whatever the files have become since the commit.
   if (params.head !== params.commit) await git(['read-tree', '-i', '-m', params.head])
-  return { gitlinks, expected, tips: [params.head] }
+  return { gitlinks, expected, changed, tips: [params.head], withoutSubmodules: [] }
+}
+
+/** Paths, as path keys, in which the workspace is not what its `head` is. */
+export async function agentPaths(
+  { head, commit }: Pick<HydrateParams, 'head' | 'commit'>,
+  changed: readonly string[],
+  at: { readonly workdir: string },
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  if (head === commit) return new Set(changed)
+  const args = ['diff-tree', '-r', '-z', '--name-only', '--no-renames', head, commit]
+  const differing = await runGit(args, { cwd: at.workdir, signal, timeoutMs: gitLimitMs })
+  return new Set([...pathKey(differing).split('\0').filter(Boolean), ...changed])
 }
 
 function entriesOf(listing: Buffer): { gitlinks: string[]; expected: Map<string, ExpectedPath> } {

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { TuttiError } from '@tutti/core'
 import { scanTree, type ScannedFile, type ScannedTree } from '@tutti/workspace'
 import { ancestors, emptyFolders } from './empty-folders.ts'
+import { submoduleFiles } from './submodule-files.ts'
 import type { IgnoredPaths } from './ignored-paths.ts'
 import { divideIgnored, leavesFolder, maxInFolder, type IgnoredPolicy } from './ignored-policy.ts'
 
@@ -66,12 +67,17 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
     for (const key of unreadable) empty.delete(key)
     return empty
   }
-  const nothingIgnored = (tree: ScannedTree): LookedAt => ({
-    ...tree,
-    empty: emptyIn(tree, tree.files.keys()),
-    ignored: new Set(),
-    leftOut: [],
-  })
+  /** What is changed in submodules is in no commit of ours either: there they are what the base says. */
+  async function withSubmodules(seen: LookedAt, signal: AbortSignal): Promise<LookedAt> {
+    if (gitlinks.size === 0) return seen
+    const inSubmodules = await submoduleFiles(root, gitlinks, signal)
+    const files = new Map([...seen.files, ...inSubmodules])
+    return { ...seen, files, ignored: new Set([...seen.ignored, ...inSubmodules.keys()]) }
+  }
+  const nothingIgnored = (tree: ScannedTree, signal: AbortSignal): Promise<LookedAt> => {
+    const empty = emptyIn(tree, tree.files.keys())
+    return withSubmodules({ ...tree, empty, ignored: new Set(), leftOut: [] }, signal)
+  }
 
   /** What git tracks of what its rules match. A repository that cannot be asked tracks everything that was known as not ignored. */
   async function trackedOf(known: Before, signal: AbortSignal): Promise<ReadonlySet<string>> {
@@ -124,7 +130,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
     const all = ignoredPaths.size === 0 ? await scan(isGitlink, signal) : undefined
     if (all && rulesNow(all) === noRules) {
       rules = noRules
-      return nothingIgnored(all)
+      return nothingIgnored(all, signal)
     }
     let tracked = await trackedOf(known, signal)
     const tree = await ask(all ?? (await walk(tracked, signal)), tracked, signal)
@@ -164,7 +170,8 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
     const folders = tree.folders.filter((key) => !isIgnored(key) || known.get(key)?.mode === '040000')
     const special = tree.special.filter((key) => !inIgnored(key))
     const empty = emptyIn({ folders, unreadable: tree.unreadable }, [...files.keys(), ...ancestors(kept)])
-    return { ...tree, files, special, empty, ignored: kept, leftOut: [...leftOut] }
+    const seen = { ...tree, files, special, empty, ignored: kept, leftOut: [...leftOut] }
+    return withSubmodules(seen, signal)
   }
 
   /** The outermost ignored folder that a path is in; empty when it is ignored by itself. */
@@ -185,7 +192,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
       for (const [key, entry] of known) (isKnownIgnored(entry) ? ignoredPaths : settled).add(key)
       const tree = await scan(isGitlink, signal)
       rules = rulesNow(tree)
-      return nothingIgnored(tree)
+      return nothingIgnored(tree, signal)
     },
     look,
   }

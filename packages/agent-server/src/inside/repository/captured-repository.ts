@@ -13,8 +13,6 @@ import { makeStateCommit } from './state-commit.ts'
 export interface CapturedRepository {
   /** Takes it as it is for what the host has. */
   adopt(from: AdoptedRepository): void
-  /** Takes what has changed since for no work of the agent's: what a setup command did is done again. */
-  absorb(): void
   /** What the host lacks; undefined when nothing has changed. Never fails for what the agent has made of its repository. */
   changed(signal: AbortSignal): Promise<ChangedRepository>
 }
@@ -22,6 +20,8 @@ export interface CapturedRepository {
 export interface AdoptedRepository {
   /** The commit of the source that all of it began from: nothing of its history is sent. */
   readonly base: string
+  /** Of that commit, as path keys. */
+  readonly gitlinks: readonly string[]
   /** State commit that was restored, and how many packs it took. */
   readonly state?: string
   readonly packs: number
@@ -59,6 +59,7 @@ interface Known {
 export function createCapturedRepository(workdir: string, home: string): CapturedRepository {
   const gitDir = join(workdir, '.git')
   let base = ''
+  let gitlinks: readonly string[] = []
   let known: Known = { mark: undefined, packs: 0, tips: [], problems: new Map() }
 
   const unchanged = (): ChangedRepository => ({
@@ -71,7 +72,7 @@ export function createCapturedRepository(workdir: string, home: string): Capture
 
   async function read(signal: AbortSignal): Promise<ChangedRepository> {
     const git = createRepositoryGit(workdir, home, signal)
-    const { mark, found } = await readSettled(git, signal)
+    const { mark, found } = await readSettled(git, gitlinks, signal)
     const problems = found.problems
     const commit = await makeStateCommit(git, found.state, found.named)
     if (commit === known.state) {
@@ -112,11 +113,9 @@ export function createCapturedRepository(workdir: string, home: string): Capture
   return {
     adopt(from) {
       base = from.base
+      gitlinks = from.gitlinks
       const state = from.state === undefined ? {} : { state: from.state }
       known = { mark: markOf(gitDir), ...state, packs: from.packs, tips: from.tips, problems: new Map() }
-    },
-    absorb() {
-      known = { ...known, mark: markOf(gitDir) }
     },
     async changed(signal) {
       const mark = markOf(gitDir)
@@ -142,11 +141,12 @@ export function createCapturedRepository(workdir: string, home: string): Capture
 /** Read while nothing changes; what still changes after some tries is read again at the next capture. */
 async function readSettled(
   git: RepositoryGit,
+  gitlinks: readonly string[],
   signal: AbortSignal,
 ): Promise<{ mark: string | undefined; found: ReadState }> {
   for (let attempt = 1; ; attempt += 1) {
     const before = markOf(git.gitDir)
-    const found = await readState(git, signal)
+    const found = await readState(git, gitlinks, signal)
     const mark = markOf(git.gitDir)
     if (mark === before) return { mark, found }
     if (attempt === attempts) return { mark: undefined, found }

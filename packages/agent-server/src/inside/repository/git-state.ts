@@ -17,6 +17,8 @@ export interface GitState {
   /** Absent when the agent's index could not be read. */
   readonly index?: IndexState
   readonly files: readonly KeptFile[]
+  /** Those of the base commit that are checked out, by path key, with the commit that they are at. */
+  readonly submodules: readonly { readonly path: string; readonly commit: string }[]
 }
 
 /** An index: its tree, and what no tree has. */

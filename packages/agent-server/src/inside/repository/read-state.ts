@@ -1,3 +1,6 @@
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { pathBytes } from '@tutti/workspace'
 import type { FileSkipReason } from '@tutti/protocol'
 import type { GitState, KeptFile } from './git-state.ts'
 import { readKeptFiles } from './kept-files.ts'
@@ -18,7 +21,11 @@ export interface ReadState {
 }
 
 /** @throws TuttiError when HEAD or the refs cannot be read. */
-export async function readState(git: RepositoryGit, signal: AbortSignal): Promise<ReadState> {
+export async function readState(
+  git: RepositoryGit,
+  gitlinks: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadState> {
   const problems = new Map<string, FileSkipReason>()
   const refs = await readRefs(git)
   const index = await readIndex(git).catch(() => {
@@ -39,7 +46,13 @@ export async function readState(git: RepositoryGit, signal: AbortSignal): Promis
   ])
   const branches = refs.refs.filter(([name]) => name.startsWith('refs/heads/')).map(([, id]) => id)
   return {
-    state: { ...refs, tags: [...named.tags.keys()], ...(index && { index }), files },
+    state: {
+      ...refs,
+      tags: [...named.tags.keys()],
+      ...(index && { index }),
+      files,
+      submodules: await readSubmodules(git, gitlinks),
+    },
     named,
     tips: [...new Set([...(headCommit === undefined ? [] : [headCommit]), ...branches])],
     head: headCommit,
@@ -55,4 +68,18 @@ function idsIn({ path, base64 }: KeptFile): string[] {
       .toString('latin1')
       .match(/\b(?:[0-9a-f]{40}|[0-9a-f]{64})\b/g) ?? []
   )
+}
+
+async function readSubmodules(
+  git: RepositoryGit,
+  gitlinks: readonly string[],
+): Promise<{ path: string; commit: string }[]> {
+  const found: { path: string; commit: string }[] = []
+  for (const path of gitlinks) {
+    const folder = join(dirname(git.gitDir), pathBytes(path).toString())
+    if (!existsSync(join(folder, '.git'))) continue
+    const answer = await git.inside(folder, ['rev-parse', '--verify', 'HEAD^{commit}']).catch(() => undefined)
+    if (answer) found.push({ path, commit: answer.toString().trim() })
+  }
+  return found
 }

@@ -10,6 +10,8 @@ export interface RepositoryGit {
   /** What it writes goes to the scratch folder; it reads both. */
   writing(args: readonly string[], run?: Partial<GitRun>): Promise<Buffer>
   reading(args: readonly string[], run?: Partial<GitRun>): Promise<Buffer>
+  /** On the repository that this folder is the work tree of. */
+  inside(folder: string, args: readonly string[]): Promise<Buffer>
 }
 
 /** The agent may have made git wait for ever. In milliseconds. */
@@ -45,6 +47,7 @@ export function createRepositoryGit(workdir: string, home: string, signal: Abort
         run,
       )
     },
+    inside: (folder, args) => runGit(['-C', folder, ...args], { cwd: folder, signal, timeoutMs: limitMs }),
     async reading(args, run) {
       await scratch()
       return git(args, { GIT_ALTERNATE_OBJECT_DIRECTORIES: quoted(objects) }, run)

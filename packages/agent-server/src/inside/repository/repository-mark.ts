@@ -2,7 +2,18 @@ import { lstatSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { keptPaths } from './kept-files.ts'
 
-const marked = ['HEAD', 'index', 'packed-refs', 'refs', 'reftable', 'logs/refs/stash', ...keptPaths]
+const marked = [
+  'HEAD',
+  'index',
+  'packed-refs',
+  'refs',
+  'reftable',
+  'logs/refs/stash',
+  'modules',
+  ...keptPaths,
+]
+/** Of a submodule only HEAD and refs count. */
+const passedOver = /^modules\/.*(?:^|\/)(?:objects|logs|hooks|info|index|ORIG_HEAD|FETCH_HEAD)$/
 
 /** What git opens whatever it is asked about the repository. */
 const isAlwaysRead = (path: string): boolean => /^(?:HEAD|config|packed-refs|refs\/|reftable\/)/.test(path)
@@ -23,7 +34,8 @@ export function repositoryMark(gitDir: string): string | undefined {
     if (stats.isDirectory()) {
       const folder = path
       for (const name of readdirSync(join(gitDir, folder))) {
-        if (!name.endsWith('.lock')) waiting.push(`${folder}/${name}`)
+        const inside = `${folder}/${name}`
+        if (!name.endsWith('.lock') && !passedOver.test(inside)) waiting.push(inside)
       }
     } else {
       // What a link leads to need not be there.

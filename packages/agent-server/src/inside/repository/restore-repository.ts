@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { pathBytes } from '@tutti/workspace'
 import { stateFile, tagsFolder, type GitState, type IndexState } from './git-state.ts'
 import { joined } from './read-index.ts'
+import { restoreSubmodules } from './restore-submodules.ts'
 
 /** git in the new work tree. */
 export type Git = (args: readonly string[], input?: Uint8Array) => Promise<Buffer>
@@ -11,9 +12,13 @@ export type Git = (args: readonly string[], input?: Uint8Array) => Promise<Buffe
  * Makes the repository of a new sandbox what that state says: refs, HEAD, stash, index (that of HEAD, when none could be read), and the
  * kept files last, as they change how git works. The objects are there, and the index has the files of the work tree.
  *
- * @returns the commits of HEAD and the branches
+ * @returns the commits of HEAD and the branches, and the path keys of submodules that could not be had
  */
-export async function restoreRepository(git: Git, workdir: string, commit: string): Promise<string[]> {
+export async function restoreRepository(
+  git: Git,
+  workdir: string,
+  commit: string,
+): Promise<{ tips: string[]; withoutSubmodules: string[] }> {
   const state = JSON.parse((await git(['cat-file', 'blob', `${commit}:${stateFile}`])).toString()) as GitState
   for (const id of state.tags)
     await git(
@@ -40,7 +45,8 @@ export async function restoreRepository(git: Git, workdir: string, commit: strin
     chmodSync(target, mode === '100755' ? 0o755 : 0o644)
   }
   const branches = state.refs.filter(([name]) => name.startsWith('refs/heads/')).map(([, id]) => id)
-  return 'commit' in state.head ? [state.head.commit, ...branches] : branches
+  const tips = 'commit' in state.head ? [state.head.commit, ...branches] : branches
+  return { tips, withoutSubmodules: await restoreSubmodules(git, workdir, state.submodules) }
 }
 
 function headOf({ head, refs }: GitState): string | undefined {
