@@ -11,7 +11,7 @@ import {
   localKeyFile,
   type ApiConfig,
 } from '@tutti/api'
-import { createFilesystemBlobStore, type BlobStore } from '@tutti/blob-store'
+import type { BlobStore } from '@tutti/blob-store'
 import { noCrashPoints, parseCrashOrder, systemClock, TuttiError, type CrashPoint } from '@tutti/core'
 import { createLocalForge, type Forge } from '@tutti/forge'
 import { createMirrors, type Mirrors } from '@tutti/git'
@@ -22,6 +22,7 @@ import { Registry } from 'prom-client'
 import type { ResolvedConfig } from '../config/load-config.ts'
 import type { PartContext, RunningApi, StackParts } from './parts.ts'
 import { createLogFile, withWarningsOn } from './server-log.ts'
+import { openBlobs } from './open-blobs.ts'
 import { createSystemInformation } from './system-information.ts'
 import { startTelemetry, type Telemetry } from './telemetry.ts'
 
@@ -50,7 +51,7 @@ export function createParts(env: Env = process.env): StackParts<Stores> {
   let log: Logger | undefined
   const logOf = (context: PartContext) => (log ??= serverLog(context))
   return {
-    openStores: (dataDir) => openStores(dataDir, env),
+    openStores: (dataDir, config) => openStores(dataDir, config, env),
     startApi: (stores, context) => startApi(stores, context, logOf(context)),
     startWorker: ({ store, blobs, mirrors, forge, crashPoint, registry, telemetry }, context) =>
       startWorker({
@@ -73,11 +74,11 @@ export function createParts(env: Env = process.env): StackParts<Stores> {
   }
 }
 
-async function openStores(dataDir: string, env: Env): Promise<Stores> {
+async function openStores(dataDir: string, config: ResolvedConfig, env: Env): Promise<Stores> {
   const crashPoint = crashPointOf(env, dataDir)
   const telemetry = await startTelemetry(env)
   const store = await createSqliteStore({ path: join(dataDir, 'tutti.db'), wakeDir: dataDir, crashPoint })
-  const blobs = createFilesystemBlobStore({ root: join(dataDir, 'blobs'), crashPoint })
+  const { blobs, close: closeBlobs } = await openBlobs(dataDir, config, crashPoint)
   const mirrors = createMirrors({ root: join(dataDir, 'mirrors') })
   const { catalog } = store
   const forge = createLocalForge({
@@ -98,6 +99,7 @@ async function openStores(dataDir: string, env: Env): Promise<Stores> {
     telemetry,
     async close() {
       await store.close()
+      closeBlobs()
       await telemetry?.stop()
     },
   }

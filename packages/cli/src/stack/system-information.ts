@@ -5,6 +5,7 @@ import type { SystemInformation } from '@tutti/api'
 import { sandboxCheck } from '../doctor/sandbox-check.ts'
 import { version } from '../version.ts'
 import { dataFormat } from './data-folder.ts'
+import { describeBlobs } from './open-blobs.ts'
 import type { PartContext } from './parts.ts'
 
 /** Names of settings whose values nobody is shown. */
@@ -40,7 +41,7 @@ export function createSystemInformation(
           ]),
       { name: 'event_log', adapter: 'sqlite', address: `${dataDir}/tutti.db`, origin: 'default' },
       { name: 'catalog', adapter: 'sqlite', address: `${dataDir}/tutti.db`, origin: 'default' },
-      { name: 'blob_store', adapter: 'filesystem', address: `${dataDir}/blobs`, origin: 'default' },
+      { name: 'blob_store', ...describeBlobs(dataDir, config), origin: 'configuration' },
       { name: 'forge', adapter: 'local', address: '', origin: 'default' },
       { name: 'sandbox', adapter: 'local', address: `${dataDir}/sandboxes`, origin: 'default' },
     ],

@@ -1,0 +1,47 @@
+import { join } from 'node:path'
+import { createFilesystemBlobStore, type BlobStore } from '@tutti/blob-store'
+import type { CrashPoint } from '@tutti/core'
+import type { ResolvedConfig } from '../config/load-config.ts'
+
+export interface OpenBlobs {
+  readonly blobs: BlobStore
+  close(): void
+}
+
+/** The blob store that the settings choose: a bucket when one is named, else a folder. */
+export async function openBlobs(
+  dataDir: string,
+  config: ResolvedConfig,
+  crashPoint: CrashPoint,
+): Promise<OpenBlobs> {
+  const text = (name: 'blobs.s3_bucket' | 'blobs.s3_prefix' | 'blobs.s3_endpoint' | 'blobs.s3_region') =>
+    String(config[name])
+  const bucket = text('blobs.s3_bucket')
+  if (bucket === '')
+    return { blobs: createFilesystemBlobStore({ root: join(dataDir, 'blobs'), crashPoint }), close() {} }
+  // The SDK is large, and most servers need none of it.
+  const { createS3BlobStore } = await import('@tutti/blob-store-s3')
+  const [prefix, endpoint, region] = [
+    text('blobs.s3_prefix'),
+    text('blobs.s3_endpoint'),
+    text('blobs.s3_region'),
+  ]
+  const store = createS3BlobStore({
+    bucket,
+    crashPoint,
+    ...(prefix !== '' && { prefix }),
+    ...(endpoint !== '' && { endpoint }),
+    ...(region !== '' && { region }),
+    conditionalWrites: config['blobs.s3_conditional_writes'] === 'yes',
+  })
+  return { blobs: store, close: () => store.close() }
+}
+
+/** Where blobs are, for people. */
+export function describeBlobs(dataDir: string, config: ResolvedConfig): { adapter: string; address: string } {
+  const bucket = String(config['blobs.s3_bucket'])
+  if (bucket === '') return { adapter: 'filesystem', address: `${dataDir}/blobs` }
+  const place = [bucket, String(config['blobs.s3_prefix'])].filter(Boolean).join('/')
+  const endpoint = String(config['blobs.s3_endpoint'])
+  return { adapter: 's3', address: endpoint === '' ? place : `${place} at ${endpoint}` }
+}
