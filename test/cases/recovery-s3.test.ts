@@ -32,9 +32,9 @@ describe.each(['ministack', 'versitygw'] as const)('%s', (kind) => {
       stack = await createTuttiStack({
         temporalPath: temporalPath!,
         env: {
-          TUTTI_S3_BUCKET: 'tutti',
-          TUTTI_S3_PREFIX: 'here',
-          TUTTI_S3_ENDPOINT: server.endpoint,
+          TUTTI_BLOBS_BUCKET: 'tutti',
+          TUTTI_BLOBS_PREFIX: 'here',
+          TUTTI_BLOBS_ENDPOINT: server.endpoint,
           AWS_ACCESS_KEY_ID: accessKeyId,
           AWS_SECRET_ACCESS_KEY: secretAccessKey,
         },

@@ -197,24 +197,24 @@ export const settings = {
     'TUTTI_ADDRESS',
     'empty means: the server that the data folder names',
   ),
-  'blobs.s3_bucket': setting('text', '', 'TUTTI_S3_BUCKET', 'empty: blobs are files in the data folder'),
-  'blobs.s3_prefix': setting('text', '', 'TUTTI_S3_PREFIX', 'several servers can share a bucket by it'),
-  'blobs.s3_endpoint': setting(
+  'blobs.bucket': setting('text', '', 'TUTTI_BLOBS_BUCKET', 'empty: blobs are files in the data folder'),
+  'blobs.prefix': setting('text', '', 'TUTTI_BLOBS_PREFIX', 'several servers can share a bucket by it'),
+  'blobs.endpoint': setting(
     'text',
     '',
-    'TUTTI_S3_ENDPOINT',
+    'TUTTI_BLOBS_ENDPOINT',
     'empty: AWS; else the address of another server',
   ),
-  'blobs.s3_region': setting(
+  'blobs.region': setting(
     'text',
     '',
-    'TUTTI_S3_REGION',
+    'TUTTI_BLOBS_REGION',
     'empty: what the AWS SDK finds; credentials always are',
   ),
-  'blobs.s3_conditional_writes': setting(
+  'blobs.conditional_writes': setting(
     'text',
     'yes',
-    'TUTTI_S3_CONDITIONAL_WRITES',
+    'TUTTI_BLOBS_CONDITIONAL_WRITES',
     'a blob that is there is not sent again; `no` for servers that know no If-None-Match',
   ),
   'data.dir': setting('text', '', 'TUTTI_DATA_DIR', "empty means: below the user's data folder"),

@@ -20,7 +20,7 @@ const choices: Partial<Record<SettingName, readonly string[]>> = {
   'deliver.mode': ['ready', 'draft', 'none'],
   'workspace.ignored': ['none', 'small', 'all'],
   'workspace.env_files': ['no', 'yes'],
-  'blobs.s3_conditional_writes': ['no', 'yes'],
+  'blobs.conditional_writes': ['no', 'yes'],
 }
 
 /**

@@ -14,34 +14,30 @@ export async function openBlobs(
   config: ResolvedConfig,
   crashPoint: CrashPoint,
 ): Promise<OpenBlobs> {
-  const text = (name: 'blobs.s3_bucket' | 'blobs.s3_prefix' | 'blobs.s3_endpoint' | 'blobs.s3_region') =>
+  const text = (name: 'blobs.bucket' | 'blobs.prefix' | 'blobs.endpoint' | 'blobs.region') =>
     String(config[name])
-  const bucket = text('blobs.s3_bucket')
+  const bucket = text('blobs.bucket')
   if (bucket === '')
     return { blobs: createFilesystemBlobStore({ root: join(dataDir, 'blobs'), crashPoint }), close() {} }
   // The SDK is large, and most servers need none of it.
   const { createS3BlobStore } = await import('@tutti/blob-store-s3')
-  const [prefix, endpoint, region] = [
-    text('blobs.s3_prefix'),
-    text('blobs.s3_endpoint'),
-    text('blobs.s3_region'),
-  ]
+  const [prefix, endpoint, region] = [text('blobs.prefix'), text('blobs.endpoint'), text('blobs.region')]
   const store = createS3BlobStore({
     bucket,
     crashPoint,
     ...(prefix !== '' && { prefix }),
     ...(endpoint !== '' && { endpoint }),
     ...(region !== '' && { region }),
-    conditionalWrites: config['blobs.s3_conditional_writes'] === 'yes',
+    conditionalWrites: config['blobs.conditional_writes'] === 'yes',
   })
   return { blobs: store, close: () => store.close() }
 }
 
 /** Where blobs are, for people. */
 export function describeBlobs(dataDir: string, config: ResolvedConfig): { adapter: string; address: string } {
-  const bucket = String(config['blobs.s3_bucket'])
+  const bucket = String(config['blobs.bucket'])
   if (bucket === '') return { adapter: 'filesystem', address: `${dataDir}/blobs` }
-  const place = [bucket, String(config['blobs.s3_prefix'])].filter(Boolean).join('/')
-  const endpoint = String(config['blobs.s3_endpoint'])
+  const place = [bucket, String(config['blobs.prefix'])].filter(Boolean).join('/')
+  const endpoint = String(config['blobs.endpoint'])
   return { adapter: 's3', address: endpoint === '' ? place : `${place} at ${endpoint}` }
 }
