@@ -57,7 +57,7 @@ const rightRequests = (): Record<string, JsonObject> => ({
   StopEnsemble: { ensemble_id: 'en-01890a5d-ac96-774b-bcce-b302099a8057' },
   AddRepository: { path: api.files.path },
 })
-const writes = methods.filter(({ name }) => !/^(Get|List|Stream|Diff|Doctor)/.test(name))
+const writes = methods.filter(({ name }) => !/^(Get|List|Stream|Diff|Read|Doctor)/.test(name))
 
 interface Failure {
   readonly code: string
