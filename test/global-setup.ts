@@ -1,6 +1,7 @@
 import { describeTemporal, findTemporalServer, findTemporalTestServer } from '@tutti/temporal-binary'
 import { bundleCli } from '@tutti/testkit'
 import type { TestProject } from 'vitest/node'
+import { tryContainerEngine } from '../scripts/setup/ensure-container-engine.mjs'
 import { trySandbox } from '../scripts/setup/ensure-sandbox.mjs'
 
 declare module 'vitest' {
@@ -13,6 +14,8 @@ declare module 'vitest' {
     temporalMissing: string
     /** Why no bubblewrap sandbox can be started here: the reason to skip with; empty where one can. */
     sandboxMissing: string
+    /** Why no container engine can be started here: the reason to skip with; empty where one can. */
+    engineMissing: string
   }
 }
 
@@ -33,5 +36,7 @@ export default async function globalSetup(project: TestProject): Promise<void> {
   project.provide('temporalMissing', missing.join('\n'))
   const sandbox = trySandbox()
   project.provide('sandboxMissing', sandbox.ok ? '' : sandbox.why)
+  const engine = tryContainerEngine()
+  project.provide('engineMissing', engine.ok ? '' : engine.why)
   process.env['TUTTI_TEST_CLI'] = await bundleCli()
 }

@@ -7,6 +7,7 @@ export {
   type FakeModelRequest,
   type FakeModelServer,
 } from './fake-model-server.ts'
+export { importTestImage, testImages, type TestImage } from './container-images.ts'
 export {
   createLocalAgentHost,
   type LocalAgentHost,
@@ -14,6 +15,7 @@ export {
   type LocalExecOutput,
   type LocalExecRequest,
 } from './local-agent-host.ts'
+export { startPodman, type PodmanEngine } from './podman.ts'
 export { createTestRepository, type TestRepository } from './test-repository.ts'
 export {
   createTuttiStack,
