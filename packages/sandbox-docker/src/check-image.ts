@@ -24,6 +24,7 @@ export interface CheckRequest {
   readonly nodePath: string
   readonly user: ContainerUser
   readonly root: string
+  readonly seccomp: string
 }
 
 const probeLimits = {
@@ -76,7 +77,7 @@ const words = (text: string): string =>
   text.trim().split('\n').slice(-3).join(' ').slice(0, 300) || 'no answer'
 
 async function runProbe(
-  { engine, image, nodePath, user, root }: CheckRequest,
+  { engine, image, nodePath, user, root, seccomp }: CheckRequest,
   signal: AbortSignal,
 ): Promise<string> {
   const { docker, socketPath } = engine
@@ -88,8 +89,10 @@ async function runProbe(
         volumes: image.volumes,
         labels: probeLabels(root),
         user,
+        engine: engine.kind,
+        seccomp,
         limits: probeLimits,
-        allowNetwork: false,
+        network: 'none',
         readOnly: [{ host: nodePath, inside: insidePaths.node }],
         script,
       }),

@@ -1,4 +1,6 @@
 import { constants } from 'node:os'
+import type { Duplex } from 'node:stream'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { ExecExit } from '@tutti/sandbox'
 import type { Container } from 'dockerode'
 import { statusOf } from './engine-error.ts'
@@ -10,18 +12,38 @@ export interface ContainerExit {
   readonly outOfMemory: boolean
 }
 
-/** How a started container ends. Never rejects. */
-export async function exitOf(container: Container): Promise<ContainerExit> {
-  try {
-    const { StatusCode } = (await container.wait()) as { StatusCode: number }
-    const outOfMemory = await container.inspect().then(
-      ({ State }) => State.OOMKilled,
-      // Removed meanwhile.
-      () => false,
-    )
-    return { over: true, exit: meaningOf(StatusCode), outOfMemory }
-  } catch (thrown) {
-    return { over: statusOf(thrown) === 404, exit: { code: null }, outOfMemory: false }
+const unknown: ContainerExit = { over: false, exit: { code: null }, outOfMemory: false }
+const gone: ContainerExit = { ...unknown, over: true }
+
+const pollMs = 20
+/** An engine closes the streams a moment before it knows of the end. */
+const patienceMs = 10_000
+
+/**
+ * How a started container ends. Never rejects.
+ *
+ * @param streams of the container: the client never hears of it when an engine dies that had begun to answer, but they are closed then.
+ */
+export async function exitOf(container: Container, streams: Duplex): Promise<ContainerExit> {
+  const closed = new Promise<void>((resolve) => {
+    streams.once('end', resolve).once('close', resolve)
+  })
+  const waited = container.wait().catch(() => undefined)
+  await Promise.race([closed, waited])
+  const limit = performance.now() + patienceMs
+  for (;;) {
+    try {
+      const { State } = await container.inspect({ abortSignal: AbortSignal.timeout(patienceMs) })
+      if (!State.Running) return { over: true, exit: meaningOf(State.ExitCode), outOfMemory: State.OOMKilled }
+    } catch (thrown) {
+      return statusOf(thrown) === 404 ? gone : unknown
+    }
+    // Without streams it is of no use any more.
+    if (performance.now() > limit) {
+      await container.kill({ signal: 'SIGKILL' }).catch(() => {})
+      return unknown
+    }
+    await sleep(pollMs)
   }
 }
 

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { groupCount, groupFolderOf } from '@tutti/sandbox/host'
 import type { LimitName } from '@tutti/sandbox'
 
@@ -18,7 +19,10 @@ export function containerGroup(pid: number, containerId: string): ContainerGroup
   const folders = ['memory', 'pids', ''].flatMap((controller) => {
     try {
       const folder = groupFolderOf(pid, controller)
-      return folder?.includes(containerId) ? [folder] : []
+      // Some engines put the processes into a group within the one that has the limits.
+      return folder === undefined
+        ? []
+        : [folder, dirname(folder)].filter((path) => path.includes(containerId))
     } catch {
       // No such process here: it has ended, or runs on another kernel.
       return []

@@ -13,11 +13,15 @@ export interface ContainerProfile {
   readonly volumes: readonly string[]
   readonly labels: Readonly<Record<string, string>>
   readonly user: ContainerUser
+  readonly engine: 'docker' | 'podman'
   readonly limits: SandboxLimits
-  readonly allowNetwork: boolean
+  /** `none`, or a network of the engine's. */
+  readonly network: string
   /** Absent for a container that writes nothing. */
   readonly disk?: SandboxDisk
   readonly readOnly: readonly { readonly host: string; readonly inside: string }[]
+  /** Of {@link seccompProfile}: a path or the text, as the engine wants it. */
+  readonly seccomp: string
   /** What process 1 runs, by /bin/sh. Default: {@link supervisorScript}. */
   readonly script?: string
 }
@@ -34,6 +38,9 @@ const processesOfUser = 32_768
  */
 export function containerProfile(profile: ContainerProfile): ContainerCreateOptions {
   const { user, limits } = profile
+  const mounts = mountsOf(profile)
+  const taken = new Set(['/run', ...mounts.map(({ Target }) => Target)])
+  const volumes = profile.volumes.filter((path) => !taken.has(path))
   return {
     ...(profile.name === undefined ? {} : { name: profile.name }),
     Image: profile.image,
@@ -53,19 +60,22 @@ export function containerProfile(profile: ContainerProfile): ContainerCreateOpti
     StdinOnce: true,
     Tty: false,
     HostConfig: {
-      Mounts: mountsOf(profile),
+      Mounts: mounts,
       Tmpfs: Object.fromEntries([
         // Podman gives every container one here that anybody may fill.
         ['/run', 'rw,nosuid,nodev,noexec,size=1m,mode=755'],
-        ...profile.volumes.map((path) => [path, 'rw,nosuid,nodev,size=64m,mode=1777'] as const),
+        // As volumes they would be as large as the engine's disk.
+        ...volumes.map((path) => [path, 'rw,nosuid,nodev,size=64m,mode=1777'] as const),
       ]),
       ReadonlyRootfs: true,
-      NetworkMode: profile.allowNetwork ? 'default' : 'none',
+      NetworkMode: profile.network,
       UsernsMode: user.usernsMode,
       IpcMode: 'private',
+      // Docker has no other and no name for it; Podman may be set to share the host's.
+      ...(profile.engine === 'podman' ? { PidMode: 'private' } : {}),
       CapDrop: ['ALL'],
       // Labels of SELinux would have to be written onto the files of the host that are mounted.
-      SecurityOpt: ['no-new-privileges', 'label=disable'],
+      SecurityOpt: ['no-new-privileges', 'label=disable', `seccomp=${profile.seccomp}`],
       // Output is the link to the agent server, with contents of files in it; engines keep all of it on disk unless told not to.
       LogConfig: { Type: 'none', Config: {} },
       RestartPolicy: { Name: 'no' },

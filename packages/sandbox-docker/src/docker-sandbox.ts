@@ -38,6 +38,7 @@ export interface DockerSandboxParts {
 }
 
 export interface DockerSandbox extends Sandbox {
+  readonly owner: string
   /** Resolves when the container has ended, or nothing more can be learnt of it. */
   readonly ended: Promise<ExecExit>
   /** Asks every program inside to end. */
@@ -82,7 +83,7 @@ export function createDockerSandbox(parts: DockerSandboxParts): DockerSandbox {
     },
   })
   const sampler = setInterval(limitHit, sampleMs).unref()
-  const ended = exitOf(container).then(({ over, exit, outOfMemory }) => {
+  const ended = exitOf(container, streams).then(({ over, exit, outOfMemory }) => {
     gone ||= over
     if (outOfMemory) limit ??= 'memory'
     limitHit()
@@ -138,6 +139,7 @@ export function createDockerSandbox(parts: DockerSandboxParts): DockerSandbox {
   }
 
   return {
+    owner: spec.owner,
     ref: { provider: 'docker', key: spec.key, id: parts.id },
     workdir: insidePaths.workspace,
     home: insidePaths.home,
@@ -163,8 +165,8 @@ export function createDockerSandbox(parts: DockerSandboxParts): DockerSandbox {
         await launch(request)
       } finally {
         signal.removeEventListener('abort', stop)
+        throwIfCancelled(signal)
       }
-      throwIfCancelled(signal)
       return {
         stdout,
         stderr,

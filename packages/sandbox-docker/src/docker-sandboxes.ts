@@ -1,6 +1,6 @@
 import { mkdir, readdir, realpath } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { settings, systemClock, throwIfCancelled, TuttiError, type Clock } from '@tutti/core'
+import { orCancelled, settings, systemClock, throwIfCancelled, TuttiError, type Clock } from '@tutti/core'
 import { isAbandoned } from '@tutti/processes'
 import type { SandboxProvider, SandboxRef, SandboxSpec } from '@tutti/sandbox'
 import { canMountDisk, checkMounts, createMountGuard, removeDisk, sandboxId } from '@tutti/sandbox/host'
@@ -22,6 +22,7 @@ import { connectEngine, type Engine } from './engine.ts'
 import { findImage } from './find-image.ts'
 import { killContainersNow } from './kill-containers-now.ts'
 import { makeDockerSandbox } from './make-docker-sandbox.ts'
+import { seccompOption } from './seccomp-profile.ts'
 import { removeContainer } from './remove-container.ts'
 
 export interface DockerSandboxesOptions {
@@ -35,6 +36,8 @@ export interface DockerSandboxesOptions {
   readonly image: string
   /** Whether an image that the engine does not have is fetched. Default `never`: what runs is what somebody put there. */
   readonly pull?: 'never' | 'missing'
+  /** The engine's network for sandboxes that are allowed one. Default `default`, a bridge; `host` is what local sandboxes get. */
+  readonly network?: string
   /** The engine's Unix socket. Default: DOCKER_HOST, else the usual places of Docker and Podman. */
   readonly socketPath?: string
   /** Default: that of the process. DOCKER_HOST, XDG_RUNTIME_DIR and HOME are read. */
@@ -65,6 +68,8 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): DockerSa
   const { nodePath, stopGraceMs = settings['stop.grace'].default, clock = systemClock } = options
   const root = resolve(options.root)
   const living = new Map<string, Promise<DockerSandbox>>()
+  /** Those of {@link living} that were made. */
+  const made = new Map<string, DockerSandbox>()
   const ending = new Map<string, Promise<void>>()
   const checked = new Map<string, Promise<CheckedImage>>()
   const guard = createMountGuard(root)
@@ -73,25 +78,28 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): DockerSa
   /** Of the engine, once one has answered. */
   let socketPath: string | undefined
 
+  // What is asked once for all is not cancelled with the one who asked first.
   const connect = (signal: AbortSignal): Promise<Engine> => {
-    const asked = (connected ??= connectEngine({ ...options, env: options.env ?? process.env }, signal))
+    const asked = (connected ??= connectEngine({ ...options, env: options.env ?? process.env }))
     asked.then(
       (engine) => (socketPath = engine.socketPath),
       // One that was not there may be by the next try.
       () => (connected = undefined),
     )
-    return asked
+    return orCancelled(asked, signal)
   }
 
-  async function imageFor(engine: Engine, signal: AbortSignal): Promise<CheckedImage> {
+  async function imageFor(engine: Engine, seccomp: string, signal: AbortSignal): Promise<CheckedImage> {
     const image = await findImage(engine, options.image, options.pull ?? 'never', signal)
-    const user = containerUser(engine)
-    const check = async () =>
-      checkImage({ engine, image, nodePath: await realpath(nodePath), user, root }, signal)
+    const check = async () => {
+      const user = containerUser(engine)
+      const request = { engine, image, nodePath: await realpath(nodePath), user, root, seccomp }
+      return checkImage(request, new AbortController().signal)
+    }
     const known = checked.get(image.id) ?? check()
     checked.set(image.id, known)
     known.catch(() => checked.delete(image.id))
-    return known
+    return orCancelled(known, signal)
   }
 
   async function make(spec: SandboxSpec, id: string, signal: AbortSignal): Promise<DockerSandbox> {
@@ -99,13 +107,15 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): DockerSa
     const engine = await connect(signal)
     await mkdir(root, { recursive: true, mode: 0o700 })
     await endForgotten(engine, id, spec.key, signal)
-    const image = await imageFor(engine, signal)
+    const seccomp = await seccompOption(engine.kind, root)
+    const image = await imageFor(engine, seccomp, signal)
     mounts ??= options.disk === 'watchdog' ? Promise.resolve(false) : canMountDisk(root)
     const mounted = await mounts
     throwIfCancelled(signal)
     const own = diskFolderName(id)
     try {
-      const parts = { engine, root, id, spec, image, mounted, guard, clock }
+      const network = options.network ?? 'default'
+      const parts = { engine, root, id, spec, image, seccomp, network, mounted, guard, clock }
       return await makeDockerSandbox({ ...parts, nodePath: await realpath(nodePath) }, signal)
     } catch (error) {
       // Ours alone: another process may have taken the name meanwhile. What fails now is left to the reaper.
@@ -167,6 +177,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): DockerSa
     running?.release()
     await end(engine, id, signal)
     living.delete(id)
+    made.delete(id)
   }
 
   const provider: DockerSandboxProvider = {
@@ -182,10 +193,13 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): DockerSa
         if (await isRunning(sandbox, signal)) return sandbox
         await provider.destroy(sandbox.ref, signal)
       }
-      const made = make(spec, id, signal)
-      living.set(id, made)
-      made.catch(() => living.delete(id))
-      return made
+      const making = make(spec, id, signal)
+      living.set(id, making)
+      making.then(
+        (sandbox) => made.set(id, sandbox),
+        () => living.delete(id),
+      )
+      return making
     },
 
     async attach(ref, signal) {
@@ -195,10 +209,16 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): DockerSa
 
     async list(owner, signal) {
       const found = await containers(await connect(signal), signal)
-      return found
+      const refs = found
         .filter(({ Labels }) => Labels[labelNames.id] !== undefined)
         .filter(({ Labels }) => owner === undefined || Labels[labelNames.owner] === owner)
         .map(({ Labels }) => refOf(Labels))
+      // Of one that somebody else removed the folders are still there.
+      const removed = [...made.values()].filter(
+        (sandbox) =>
+          (owner === undefined || sandbox.owner === owner) && !refs.some(({ id }) => id === sandbox.ref.id),
+      )
+      return [...refs, ...removed.map(({ ref }) => ref)]
     },
 
     destroy(ref, signal) {

@@ -23,7 +23,12 @@ export const wordsOf = (thrown: unknown): string =>
  */
 export function engineError(thrown: unknown, doing: string, socketPath: string): TuttiError {
   if (thrown instanceof TuttiError) return thrown
-  if (thrown instanceof Error && thrown.name === 'AbortError') return TuttiError.from(thrown)
+  const inTime = !(
+    thrown instanceof Error &&
+    thrown.cause instanceof Error &&
+    thrown.cause.name === 'TimeoutError'
+  )
+  if (thrown instanceof Error && thrown.name === 'AbortError' && inTime) return TuttiError.from(thrown)
   const status = statusOf(thrown)
   const detail = { socket: socketPath }
   if (status !== undefined) {
@@ -34,6 +39,6 @@ export function engineError(thrown: unknown, doing: string, socketPath: string):
   const message =
     system === 'EACCES'
       ? `This user may not use the container engine at ${socketPath}. Add it to the group of that socket (usually docker), or run a rootless engine.`
-      : `The container engine at ${socketPath} does not answer (${system || wordsOf(thrown)}). ${howToGetAnEngine}.`
+      : `The container engine at ${socketPath} does not answer (${inTime ? system || wordsOf(thrown) : 'in time'}). ${howToGetAnEngine}.`
   return new TuttiError('unavailable', message, detail, thrown)
 }

@@ -23,22 +23,30 @@ interface EngineInfo {
   readonly SecurityOptions?: readonly string[] | null
 }
 
+/** It says what it is in a few milliseconds, unless it hangs. */
+const answerLimitMs = 10_000
+
 /**
  * Finds the engine and asks it what it is.
  *
  * @throws TuttiError `unavailable` when none answers; `failed_precondition` for one that does not limit what must be limited.
  */
-export async function connectEngine(options: FindEngineOptions, signal: AbortSignal): Promise<Engine> {
+export async function connectEngine(options: FindEngineOptions): Promise<Engine> {
   const { socketPath } = findEngine(options)
   // No kept connections: an engine that is started again would reset them in the middle of the next call.
   const docker = new Docker({ socketPath, agent: new Agent({ keepAlive: false }) } as Docker.DockerOptions)
+  const limit = AbortSignal.timeout(answerLimitMs)
   let info: EngineInfo
   let version: Docker.DockerVersion
   try {
-    info = (await orCancelled(docker.info(), signal)) as EngineInfo
-    version = await orCancelled(docker.version(), signal)
+    info = (await orCancelled(docker.info(), limit)) as EngineInfo
+    version = await orCancelled(docker.version(), limit)
   } catch (thrown) {
-    throw engineError(thrown, 'say what it is', socketPath)
+    throw engineError(
+      limit.aborted ? new Error('no answer within 10 s') : thrown,
+      'say what it is',
+      socketPath,
+    )
   }
   const components = version.Components ?? []
   const missing = missingLimits(info)
@@ -50,12 +58,21 @@ export async function connectEngine(options: FindEngineOptions, signal: AbortSig
       { socket: socketPath },
     )
   }
+  const rootless = (info.SecurityOptions ?? []).some((option) => option.split(',').includes('name=rootless'))
+  if (rootless && process.getuid?.() === 0) {
+    throw new TuttiError(
+      'failed_precondition',
+      `The container engine at ${socketPath} is an ordinary user's; it cannot read the folders of this worker, which is root. ` +
+        'Run the worker as that user, or name the engine of root.',
+      { socket: socketPath },
+    )
+  }
   return {
     docker,
     socketPath,
     kind: components.some(({ Name }) => Name.startsWith('Podman')) ? 'podman' : 'docker',
     version: version.Version,
-    rootless: (info.SecurityOptions ?? []).some((option) => option.split(',').includes('name=rootless')),
+    rootless,
   }
 }
 

@@ -73,7 +73,13 @@ async function fetched(
     try {
       const progress = await engine.docker.pull(name, { abortSignal: signal })
       await new Promise<void>((resolve, reject) =>
-        engine.docker.modem.followProgress(progress, (error) => (error ? reject(error) : resolve())),
+        engine.docker.modem.followProgress(progress, (error, steps: readonly { error?: string }[]) => {
+          // It answered that all is well before it began, so that a failure is one of the steps.
+          const problem = steps.find((step) => step.error !== undefined)?.error
+          if (error) reject(error)
+          else if (problem === undefined) resolve()
+          else reject(Object.assign(new Error(problem), { statusCode: 500 }))
+        }),
       )
     } catch (thrown) {
       throw engineError(thrown, `fetch the image ${name}`, engine.socketPath)

@@ -22,6 +22,9 @@ export interface MakeRequest {
   readonly image: CheckedImage
   /** Links resolved. */
   readonly nodePath: string
+  readonly seccomp: string
+  /** For a sandbox that is allowed one. */
+  readonly network: string
   readonly mounted: boolean
   readonly guard: MountGuard
   readonly clock: Clock
@@ -52,8 +55,10 @@ export async function makeDockerSandbox(request: MakeRequest, signal: AbortSigna
         volumes: image.volumes,
         labels: sandboxLabels(root, id, spec, request.clock.now()),
         user,
+        engine: engine.kind,
+        seccomp: request.seccomp,
         limits: policy.limits,
-        allowNetwork: policy.allowNetwork,
+        network: policy.allowNetwork ? request.network : 'none',
         disk,
         readOnly: [{ host: request.nodePath, inside: insidePaths.node }, ...etc, ...given],
       }),

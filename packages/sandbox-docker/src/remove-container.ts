@@ -22,9 +22,10 @@ export async function removeContainer(
   for (;;) {
     throwIfCancelled(signal)
     try {
+      const abortSignal = AbortSignal.any([signal, AbortSignal.timeout(limitMs)])
       // First, as Podman would wait for its own grace to end otherwise. Not running is what was wanted.
-      await container.kill({ signal: 'SIGKILL', abortSignal: signal }).catch(() => {})
-      await container.remove({ force: true, v: true, abortSignal: signal })
+      await container.kill({ signal: 'SIGKILL', abortSignal }).catch(() => {})
+      await container.remove({ force: true, v: true, abortSignal })
     } catch (thrown) {
       const status = statusOf(thrown)
       if (status === 404) return

@@ -1,12 +1,12 @@
 import { TuttiError } from '@tutti/core'
 
 /**
- * Process 1 of a container. It reads from its input what to run (neither arguments nor the container's settings then have the
- * environment, which anyone may read who may use the engine), says whether it was started, reaps what others leave behind, passes
- * SIGTERM on to all, and ends with the program; the kernel ends the rest. Numbers of lines come first, because a shell cannot
- * read a number of bytes without one call each in any case. Any POSIX shell runs it.
+ * Process 1 of a container, for any POSIX shell. It reads what to run from its input: neither arguments nor the container's settings, which
+ * whoever may use the engine can read, then have the environment. It says whether the program was started, reaps what others leave
+ * behind, and ends with the program; the kernel ends the rest. SIGTERM it passes on to all there are, so it must be process 1.
  */
 export const supervisorScript = `
+[ $$ = 1 ] || exit 97
 trap 'tutti_stop=1; kill -TERM -1 2>/dev/null' TERM
 IFS= read -r tutti_lines || exit 0
 tutti_text=
@@ -24,12 +24,16 @@ echo started
 exec 3<&0 </dev/null
 (exec "$@") <&3 3<&- &
 tutti_child=$!
-exec 3<&-
+exec 3<&- 2>/dev/null
 [ -z "$tutti_stop" ] || kill -TERM "$tutti_child"
+tutti_before=127
 while :; do
+  tutti_stop=
   wait "$tutti_child"
   tutti_code=$?
-  kill -0 "$tutti_child" 2>/dev/null || exit "$tutti_code"
+  [ "$tutti_code" != 127 ] || exit "$tutti_before"
+  [ -n "$tutti_stop" ] || exit "$tutti_code"
+  tutti_before=$tutti_code
 done
 `
 

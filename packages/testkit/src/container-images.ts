@@ -57,8 +57,12 @@ const lines: Readonly<Record<TestImage, string>> = {
   withoutShell: 'tar -C / -c etc/hostname',
 }
 
-/** Puts an image for tests into the engine. @returns its name there. */
-export async function importTestImage(engine: PodmanEngine, image: TestImage): Promise<string> {
-  await engine.importImage(testImages[image], lines[image])
+/** Puts an image for tests into the engine. `changes` are lines of a Dockerfile. @returns its name there. */
+export async function importTestImage(
+  engine: PodmanEngine,
+  image: TestImage,
+  changes: readonly string[] = [],
+): Promise<string> {
+  await engine.importImage(testImages[image], lines[image], changes)
   return testImages[image]
 }

@@ -18,8 +18,8 @@ export interface PodmanEngine {
   readonly folder: string
   /** Runs the command line against the same storage. @returns what it printed. */
   podman(...args: string[]): Promise<string>
-  /** Makes an image from an archive that the shell line writes to its output. */
-  importImage(name: string, tarLine: string): Promise<void>
+  /** Makes an image from an archive that the shell line writes to its output. `changes` are lines of a Dockerfile. */
+  importImage(name: string, tarLine: string, changes?: readonly string[]): Promise<void>
   /** Kills the service, as a crash would; containers go on. */
   stop(): Promise<void>
   /** Starts it again after {@link stop}. */
@@ -108,9 +108,10 @@ export async function startPodman(): Promise<PodmanEngine> {
       // Elsewhere than here: programs of the engine leave files in the folder they are started in.
       return (await run('podman', args, { env, cwd: folder })).stdout.trim()
     },
-    async importImage(name, tarLine) {
-      const line = `{ ${tarLine}; } | podman import --quiet - "$1"`
-      await run('/bin/sh', ['-c', line, 'tutti-import', name], { env, cwd: folder })
+    async importImage(name, tarLine, changes = []) {
+      const line = `{ ${tarLine}; } | podman import --quiet "$@"`
+      const options = changes.flatMap((change) => ['--change', change])
+      await run('/bin/sh', ['-c', line, 'tutti-import', ...options, '-', name], { env, cwd: folder })
     },
     stop: () => tell('stop'),
     async dispose() {
