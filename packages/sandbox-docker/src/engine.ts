@@ -1,5 +1,5 @@
 import { Agent } from 'node:http'
-import Docker from 'dockerode'
+import type Docker from 'dockerode'
 import { orCancelled, TuttiError } from '@tutti/core'
 import { engineError } from './engine-error.ts'
 import { findEngine, type FindEngineOptions } from './find-engine.ts'
@@ -33,8 +33,10 @@ const answerLimitMs = 10_000
  */
 export async function connectEngine(options: FindEngineOptions): Promise<Engine> {
   const { socketPath } = findEngine(options)
+  // Only where containers are used: it takes 35 MB and a moment.
+  const { default: Client } = await import('dockerode')
   // No kept connections: an engine that is started again would reset them in the middle of the next call.
-  const docker = new Docker({ socketPath, agent: new Agent({ keepAlive: false }) } as Docker.DockerOptions)
+  const docker = new Client({ socketPath, agent: new Agent({ keepAlive: false }) } as Docker.DockerOptions)
   const limit = AbortSignal.timeout(answerLimitMs)
   let info: EngineInfo
   let version: Docker.DockerVersion
