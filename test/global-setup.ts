@@ -1,6 +1,7 @@
 import { describeTemporal, findTemporalServer, findTemporalTestServer } from '@tutti/temporal-binary'
 import { bundleCli } from '@tutti/testkit'
 import type { TestProject } from 'vitest/node'
+import { tryContainerEngine } from '../scripts/setup/ensure-container-engine.mjs'
 import { trySandbox } from '../scripts/setup/ensure-sandbox.mjs'
 import { findS3Servers } from '../scripts/setup/s3-servers.mjs'
 
@@ -18,6 +19,8 @@ declare module 'vitest' {
     s3Missing: string
     /** Why no bubblewrap sandbox can be started here: the reason to skip with; empty where one can. */
     sandboxMissing: string
+    /** Why no container engine can be started here: the reason to skip with; empty where one can. */
+    engineMissing: string
   }
 }
 
@@ -41,5 +44,7 @@ export default async function globalSetup(project: TestProject): Promise<void> {
   project.provide('s3Missing', s3Servers.missing)
   const sandbox = trySandbox()
   project.provide('sandboxMissing', sandbox.ok ? '' : sandbox.why)
+  const engine = tryContainerEngine()
+  project.provide('engineMissing', engine.ok ? '' : engine.why)
   process.env['TUTTI_TEST_CLI'] = await bundleCli()
 }

@@ -1,4 +1,5 @@
 import { checkTools } from './check-tools.mjs'
+import { ensureContainerEngine } from './ensure-container-engine.mjs'
 import { ensureSandbox } from './ensure-sandbox.mjs'
 import { ensureTemporal, ensureTemporalTestServer } from './ensure-temporal.mjs'
 import { installDependencies } from './install-dependencies.mjs'
@@ -20,6 +21,7 @@ export async function setUp({ signal, forTests = false }) {
     await ensureTemporal({ signal })
     return
   }
+  await ensureContainerEngine({ signal })
   const env = { ...process.env, TEMPORAL_ADDRESS: undefined }
   for (const ensure of [ensureTemporal, ensureTemporalTestServer]) {
     await ensure({ signal, env }).catch((error) => {

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
 import { sandboxMarker } from './sandbox-marker.ts'
 
-const systemPath = '/usr/local/bin:/usr/bin:/bin'
+const usualPath = '/usr/local/bin:/usr/bin:/bin'
 
 export interface EnvironmentParts {
   readonly id: string
@@ -10,6 +10,8 @@ export interface EnvironmentParts {
   readonly nodePath: string
   /** Folders of the host's PATH to add: those below a mount, or all without isolation. */
   readonly extraPath: readonly string[]
+  /** Where the system inside has its programs. Default: the usual three folders. */
+  readonly systemPath?: string
   readonly given: Readonly<Record<string, string>>
 }
 
@@ -17,7 +19,7 @@ export interface EnvironmentParts {
 export function baseEnvironment(parts: EnvironmentParts): Record<string, string> {
   return {
     // The pinned Node comes last: the system's own, or a mounted one, is what the agent expects where there is one.
-    PATH: [...parts.extraPath, systemPath, dirname(parts.nodePath)].join(':'),
+    PATH: [...parts.extraPath, parts.systemPath ?? usualPath, dirname(parts.nodePath)].join(':'),
     HOME: parts.home,
     TMPDIR: parts.tmp,
     USER: 'agent',

@@ -2,8 +2,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** The folder of this process's own group in a version 1 hierarchy, or with `''` in the version 2 one; undefined when not mounted. */
-export function ownGroupFolder(controller: string): string | undefined {
-  const own = readFileSync('/proc/self/cgroup', 'utf8')
+export const ownGroupFolder = (controller: string): string | undefined => groupFolderOf('self', controller)
+
+/** Likewise for any process of this host. @throws the system's error when there is no such process. */
+export function groupFolderOf(pid: number | 'self', controller: string): string | undefined {
+  const own = readFileSync(`/proc/${pid}/cgroup`, 'utf8')
     .split('\n')
     .map((line) => /^\d+:([^:]*):(.*)$/.exec(line))
     .find((match) => match && match[1]!.split(',').includes(controller))?.[2]

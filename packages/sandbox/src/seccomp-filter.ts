@@ -7,9 +7,9 @@ type FilteredArch = keyof typeof auditArch
 /** From here on x86_64 counts the calls of its x32 ABI. */
 const firstX32Call = 0x40000000
 /** AF_UNIX, AF_INET, AF_INET6, AF_NETLINK. All others reach past the network namespace (AF_VSOCK) or deep into the kernel. */
-const families = [1, 2, 10, 16]
+export const socketFamilies: readonly number[] = [1, 2, 10, 16]
 /** CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID and NEWNET. */
-const namespaceFlags = 0x7e020000
+export const namespaceFlags = 0x7e020000
 
 const errno = { EPERM: 1, ENOSYS: 38, EAFNOSUPPORT: 97 } as const
 
@@ -67,7 +67,7 @@ function program(arch: FilteredArch): Instruction[] {
     { at: 'clone', code: load, operand: offsetOf.firstArgument },
     { code: jumpIfAnyBit, operand: namespaceFlags, whenTrue: 'refuse', whenFalse: 'allow' },
     { at: 'socket', code: load, operand: offsetOf.firstArgument },
-    ...families.map((family) => goIfEqual(family, 'allow')),
+    ...socketFamilies.map((family) => goIfEqual(family, 'allow')),
     { code: answer, operand: failWith + errno.EAFNOSUPPORT },
     { at: 'refuse', code: answer, operand: failWith + errno.EPERM },
     { at: 'missing', code: answer, operand: failWith + errno.ENOSYS },

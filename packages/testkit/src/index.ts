@@ -9,6 +9,7 @@ export {
   type FakeModelRequest,
   type FakeModelServer,
 } from './fake-model-server.ts'
+export { importTestImage, testImages, type TestImage } from './container-images.ts'
 export {
   createLocalAgentHost,
   type LocalAgentHost,
@@ -18,6 +19,7 @@ export {
 } from './local-agent-host.ts'
 export { createS3Server, type S3Server } from './s3-server.ts'
 export type { S3ServerKind } from './s3-server-commands.ts'
+export { startPodman, type PodmanEngine } from './podman.ts'
 export { createTestRepository, type TestRepository } from './test-repository.ts'
 export {
   createTuttiStack,

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { isAbandoned, passingName } from '@tutti/processes'
@@ -16,10 +16,16 @@ const kind = 'tutti-egress'
 
 /** Starts an egress proxy for one sandbox. The folder is made where paths are short: a socket's path has at most 107 bytes. */
 export async function openEgress(options: Omit<EgressProxyOptions, 'socketPath'>): Promise<Egress> {
-  const folder = await mkdtemp(join(tmpdir(), `${passingName(kind)}-`))
-  const remove = () => rm(folder, { recursive: true, force: true })
+  const outer = await mkdtemp(join(tmpdir(), `${passingName(kind)}-`))
+  const remove = () => rm(outer, { recursive: true, force: true })
   try {
-    const proxy = await createEgressProxy({ ...options, socketPath: join(folder, 'egress.sock') })
+    // In a container the agent may be another user than we are. Nobody on the host gets here: the folder around it is ours alone.
+    const folder = join(outer, 'x')
+    const socketPath = join(folder, 'egress.sock')
+    await mkdir(folder)
+    await chmod(folder, 0o755)
+    const proxy = await createEgressProxy({ ...options, socketPath })
+    await chmod(socketPath, 0o666)
     let closing: Promise<void> | undefined
     return { folder, close: () => (closing ??= proxy.close().then(remove)) }
   } catch (error) {

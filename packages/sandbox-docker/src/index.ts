@@ -1,0 +1,5 @@
+export {
+  createDockerSandboxes,
+  type DockerSandboxesOptions,
+  type DockerSandboxProvider,
+} from './docker-sandboxes.ts'

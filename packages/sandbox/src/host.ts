@@ -1,0 +1,13 @@
+// What a sandbox is made of on this host, for adapters in packages of their own whose engine runs here too.
+export { baseEnvironment, pathBelow } from './base-environment.ts'
+export { insidePaths, ownEtcFiles } from './bubblewrap-profile.ts'
+export { groupCount } from './cgroup-folder.ts'
+export { groupFolderOf } from './cgroup-mounts.ts'
+export { checkMounts } from './check-mounts.ts'
+export { getHostFile, hostPath, putHostFile } from './host-files.ts'
+export { createMountGuard, type MountGuard } from './mount-guard.ts'
+export { canMountDisk, makeDisk, mountedLimitHit, removeDisk, type SandboxDisk } from './sandbox-disk.ts'
+export { sandboxId } from './sandbox-state.ts'
+export { inspectedCalls, missingCalls, refusedCalls } from './seccomp-calls.ts'
+export { namespaceFlags, socketFamilies } from './seccomp-filter.ts'
+export { watchSandbox } from './watch-sandbox.ts'
