@@ -88,7 +88,7 @@ describe.skipIf(!temporalPath)('a stop leaves no process, mount or folder', { ti
     await vi.waitFor(
       () =>
         expect(stack.sandboxProcesses().filter((line) => / sleep 600/.test(line)).length).toBeGreaterThan(3),
-      { timeout: 30_000, interval: 50 },
+      { timeout: 60_000, interval: 50 },
     )
     const from = Date.now()
     for (let count = 0; count < signals; count += 1) {

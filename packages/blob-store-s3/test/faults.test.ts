@@ -8,7 +8,7 @@ import { patternBytes } from './pattern-bytes.ts'
 const never = new AbortController().signal
 /** Where a server says nothing it is given up soon; elsewhere a busy machine shall not look like that. */
 const patienceWith = ({ kind }: Fault) =>
-  kind === 'black_hole' || kind === 'stall_answer' ? { inactivityMs: 300 } : {}
+  kind === 'black_hole' || kind === 'stall_answer' ? { inactivityMs: 1500 } : {}
 
 const passing: readonly Fault[] = [
   { kind: 'refuse' },
