@@ -50,7 +50,7 @@ describe.skipIf(!temporalPath)('the git repository that a lost sandbox leaves', 
     ])
     return lost
   }
-  const files = { f1: '1\n', f2: '2\n', 'g.txt': 'g\n' }
+  const files = { '.gitattributes': '*.txt text\n', f1: '1\n', f2: '2\n', 'g.txt': 'g\n' }
 
   test('REC-10 an amended commit', async () => {
     const lost = await lose(
@@ -115,7 +115,7 @@ describe.skipIf(!temporalPath)('the git repository that a lost sandbox leaves', 
     )
     await agent.rest()
     const first = await listAfterLoss(stack, agent)
-    expect(Object.keys(first)).toEqual(['f1', 'f2', 'g.txt', 'n1', 'n2', 'n3', 'n4', 'old'])
+    expect(Object.keys(first)).toEqual(['.gitattributes', 'f1', 'f2', 'g.txt', 'n1', 'n2', 'n3', 'n4', 'old'])
     const work =
       'for i in 1 2 3; do echo more >> n$i; done; rm old n4; git add n1 n2; git commit -qm C3; echo 3 >> f1; echo 3 >> n3'
     await agent.followUp(script(`run: ${work}; ${inspect}`))
@@ -124,7 +124,7 @@ describe.skipIf(!temporalPath)('the git repository that a lost sandbox leaves', 
       .split('}')
       .at(-1)!
     const listed = await listAfterLoss(stack, agent)
-    expect(Object.keys(listed)).toEqual(['f1', 'f2', 'g.txt', 'n1', 'n2', 'n3'])
+    expect(Object.keys(listed)).toEqual(['.gitattributes', 'f1', 'f2', 'g.txt', 'n1', 'n2', 'n3'])
     await agent.followUp(script(`run: ${inspect}`))
     await agent.rest()
     const events = await agent.events()

@@ -38,6 +38,7 @@ export interface Booted {
   readonly manifestDigest: string
   /** Submodules that could not be checked out again. */
   readonly withoutSubmodules: readonly Uint8Array[]
+  readonly withoutRepository: boolean
   readonly server: AgentServer
 }
 
@@ -84,12 +85,17 @@ export async function bootSandbox(
     ref = sandbox.ref
     server = await prepared.start(sandbox, bounded)
     request.onStep('hydrating')
-    const { manifestDigest, withoutSubmodules } = await hydrate(deps, server, request, bounded)
+    const { manifestDigest, withoutSubmodules, withoutRepository } = await hydrate(
+      deps,
+      server,
+      request,
+      bounded,
+    )
     if (request.setupCommand !== '') {
       request.onStep('setup')
       await runSetup(server, request, bounded)
     }
-    return { sandbox, server, manifestDigest, withoutSubmodules }
+    return { sandbox, server, manifestDigest, withoutSubmodules, withoutRepository }
   } catch (thrown) {
     await server?.close().catch(() => undefined)
     await prepared.discard()

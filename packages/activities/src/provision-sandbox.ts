@@ -65,12 +65,15 @@ export function createProvisionSandbox(
         )
         const { sandbox, server, manifestDigest } = booted
         if (recovered.before) await log.write(recoveryOf(incarnation, commit, booted, recovered))
+        // What a sandbox that is gone had begun to hand over is of no use.
+        const gone = new AbortController()
+        void server.lost.then(() => gone.abort())
         const tracker = createWorkspaceTracker({
           blobs: deps.blobs,
           incarnation,
           write: (...events) => log.write(...events),
           checkPack: (pack, checking) => mirror.checkPack(pack, checking),
-          signal: controller.signal,
+          signal: AbortSignal.any([controller.signal, gone.signal]),
           initial: recovered.changes,
           manifestDigest,
         })
@@ -111,19 +114,21 @@ const maxMissing = 100
 function recoveryOf(
   incarnation: number,
   commit: string,
-  { manifestDigest, withoutSubmodules }: Booted,
+  { manifestDigest, withoutSubmodules, withoutRepository }: Booted,
   recovered: RecoveredWorkspace,
 ): RunEvent {
   const { before, changes, git } = recovered
   const submodules = withoutSubmodules.map((path) => ({ ...pathFields(path), reason: 'submodule' as const }))
-  const missing = [...submodules, ...recovered.missing]
+  const repository = withoutRepository ? [{ path: '.git', reason: 'unreadable' as const }] : []
+  const missing = [...repository, ...submodules, ...recovered.missing]
   return {
     type: 'recovery',
     incarnation,
     reason: before ?? 'lost',
     commit,
     replayed: changes.length,
-    index: git && !missing.some(({ path }) => path === '.git/index') ? 'restored' : 'rebuilt',
+    index:
+      git && !missing.some(({ path }) => path === '.git' || path === '.git/index') ? 'restored' : 'rebuilt',
     manifestDigest,
     proven: recovered.manifestDigest !== undefined,
     missing: missing.slice(0, maxMissing),

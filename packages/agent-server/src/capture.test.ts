@@ -136,6 +136,7 @@ describe('capture', () => {
       changes: 0,
       wrong: [],
       withoutSubmodules: [],
+      withoutRepository: false,
     })
     expect((await capture(server)).changes).toEqual([])
     const git = await shell(
@@ -384,6 +385,40 @@ describe('capture', () => {
     ).toBe('againminemade\n#!')
     await first.destroy()
     await second.destroy()
+  })
+
+  test('what is put back after a setup command is not removed with its folder', async () => {
+    const first = await hydrated()
+    await shell(first.server, 'mkdir out; echo 1 > out/report; mkdir bare')
+    const one = await capture(first.server)
+    await shell(first.server, 'rm out/report')
+    const two = await capture(first.server)
+    await shell(first.server, 'echo 2 > out/report')
+    const three = await capture(first.server)
+    const changes = [...one.changes, ...two.changes, ...three.changes]
+    const contents = new Map([...one.contents, ...two.contents, ...three.contents])
+    const second = await hydrated(foldChanges(changes), contents)
+    await second.server.keepWork(never)
+    await shell(second.server, 'rm -r out; echo made > bare/made')
+    await second.server.absorb(never)
+    expect((await shell(second.server, 'cat out/report bare/made')).stdout).toBe('2\nmade\n')
+    await first.destroy()
+    await second.destroy()
+  })
+
+  test('an abort while the host stores a capture leaves both with the same', async () => {
+    const { server, destroy } = await hydrated()
+    await shell(server, 'echo 1 > passing')
+    const caller = new AbortController()
+    const recorded = recordCapture()
+    const taken = await server.capture(
+      { ...recorded.sink, committed: async () => caller.abort() },
+      caller.signal,
+    )
+    expect(taken.changes).toBe(1)
+    await shell(server, 'rm passing')
+    expect(named(await capture(server))).toEqual(['- passing'])
+    await destroy()
   })
 
   test('no fifo in the place of a file that git reads makes a capture wait', async () => {

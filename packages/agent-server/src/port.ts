@@ -50,6 +50,8 @@ export interface Hydrated extends CaptureSummary {
   readonly wrong: readonly Uint8Array[]
   /** Submodules that were checked out and could not be again; what was changed in them is there. */
   readonly withoutSubmodules: readonly Uint8Array[]
+  /** The recorded state of the agent's repository could not be made again: it is as it was at the base commit. */
+  readonly withoutRepository: boolean
 }
 
 /** A state that a {@link GitStateReport} told of. */

@@ -189,6 +189,24 @@ describe('the repository of an agent', { timeout: 60_000 }, () => {
     await server.close()
   })
 
+  test('what a repository names and has not is left out; one that cannot be made again begins anew', async () => {
+    const first = await next()
+    await run(
+      first,
+      'echo x >> f1; git commit -qam C2; printf "%040d\\n" 7 > .git/refs/heads/nowhere; rm -f .git/refs/tags/*',
+    )
+    const recorded = await capture(first)
+    const second = await next(recorded)
+    expect(await run(second, 'git log --format=%s; git branch --format="%(refname:short)"')).toBe(
+      `C2\nbase\n${branch}\n`,
+    )
+    const [pack] = recorded.packs
+    const lost = { ...recorded, packs: [{ ...pack!, report: { ...pack!.report, commit: bench.commit } }] }
+    const third = await next(lost)
+    expect(await run(third, 'git log --format=%s; git status --porcelain')).toBe('base\n M f1\n')
+    for (const server of [first, second, third]) await server.close()
+  })
+
   test('a damaged index is told of and made anew from HEAD; the files and everything else are there', async () => {
     const first = await next()
     await run(first, 'echo x >> f1; git commit -qam C2; echo y >> f2; head -c 100 /dev/urandom > .git/index')

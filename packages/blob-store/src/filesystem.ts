@@ -62,7 +62,7 @@ export function createFilesystemBlobStore({
       return await crashPoint('blob.put', async () => {
         await inParallel(written, writesAtOnce, async ({ temporary, id }) => {
           const path = pathOf(id)
-          await folders.make(dirname(path))
+          await folders.make(dirname(path)).catch(refuse)
           await rename(temporary, path).catch(refuse)
         })
         await syncFileSystem(base)

@@ -7,6 +7,8 @@ import type { GitRunner } from './run-git.ts'
 
 /** A pack of gigabytes on a slow disk, in milliseconds. */
 const limitMs = 30 * 60_000
+/** One object in memory: no file of an agent's is larger. */
+const maxObject = '1g'
 /** A folder of this age is of somebody who died. */
 const abandonedMs = 2 * limitMs
 
@@ -27,16 +29,17 @@ export async function checkPack(
   const objects = join(checks, randomUUID())
   await mkdir(objects)
   try {
-    const output = await git.run(['index-pack', '--stdin', '--fsck-objects'], {
+    const output = await git.run(['index-pack', '--stdin', '--fsck-objects', '--threads=1'], {
       gitDir: mirror,
-      env: { GIT_OBJECT_DIRECTORY: objects },
+      // A few bytes can stand for gigabytes.
+      env: { GIT_OBJECT_DIRECTORY: objects, GIT_ALLOC_LIMIT: maxObject },
       // It is removed again.
       config: ['core.fsync=none'],
       input: pack,
       signal,
       timeoutMs: limitMs,
     })
-    if (output.exitCode === 0) return
+    if (output.exitCode === 0 || onlyLacksSettings(output.stderr)) return
     const problem = fsckComplaint(output.stderr) ?? 'it cannot be read'
     const cause = new Error(output.stderr)
     throw new TuttiError(
@@ -48,6 +51,12 @@ export async function checkPack(
   } finally {
     await rm(objects, { recursive: true, force: true })
   }
+}
+
+/** Said at the end, when everything else was looked at: the blob is in the source or in an earlier pack. */
+function onlyLacksSettings(stderr: string): boolean {
+  const errors = stderr.split('\n').filter((line) => line.startsWith('error:'))
+  return errors.length > 0 && errors.every((line) => /: (?:gitattributes|gitmodules)Missing: /.test(line))
 }
 
 async function removeAbandoned(folder: string): Promise<void> {

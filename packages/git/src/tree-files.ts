@@ -32,9 +32,8 @@ export async function* treeFiles(
       const header = await output.line()
       if (!header.endsWith(` blob ${size}`))
         throw new TuttiError('data_loss', `The mirror lacks the content of ${path.toString()}.`, { commit })
-      const content = output.bytes(size)
-      yield { path, mode, size, content }
-      for await (const _ of content) void _
+      yield { path, mode, size, content: output.bytes(size) }
+      await output.rest()
       await output.line()
     }
   } finally {
@@ -53,10 +52,21 @@ function* entriesIn(listing: Buffer) {
 /** Lines and counted bytes of a stream, one after the other. */
 function createByteReader(stream: AsyncGenerator<Uint8Array>) {
   let rest: Buffer = Buffer.alloc(0)
+  /** Of the bytes that were asked for. */
+  let left = 0
   const more = async () => {
     const next = await stream.next()
     if (next.done) throw new TuttiError('data_loss', 'git ended before it had given everything.')
     rest = rest.length === 0 ? Buffer.from(next.value) : Buffer.concat([rest, next.value])
+  }
+  async function* chunks(): AsyncGenerator<Uint8Array> {
+    while (left > 0) {
+      if (rest.length === 0) await more()
+      const chunk = rest.subarray(0, left)
+      rest = rest.subarray(chunk.length)
+      left -= chunk.length
+      yield chunk
+    }
   }
   return {
     async line(): Promise<string> {
@@ -70,14 +80,13 @@ function createByteReader(stream: AsyncGenerator<Uint8Array>) {
         await more()
       }
     },
-    async *bytes(count: number): AsyncGenerator<Uint8Array> {
-      for (let left = count; left > 0;) {
-        if (rest.length === 0) await more()
-        const chunk = rest.subarray(0, left)
-        rest = rest.subarray(chunk.length)
-        left -= chunk.length
-        yield chunk
-      }
+    /** So many bytes; {@link rest} reads those that nobody took. */
+    bytes(count: number): AsyncGenerator<Uint8Array> {
+      left = count
+      return chunks()
+    },
+    async rest() {
+      for await (const _ of chunks()) void _
     },
     async close() {
       await stream.return(undefined)

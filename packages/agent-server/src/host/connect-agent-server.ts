@@ -155,10 +155,16 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
 
     capture(sink, signal) {
       const run = async () => {
-        const call = caller.call('capture', {}, signal)
+        const giveUp = new AbortController()
+        const forward = () => giveUp.abort(signal.reason)
+        const keep = () => signal.removeEventListener('abort', forward)
+        if (signal.aborted) forward()
+        signal.addEventListener('abort', forward, { once: true })
+        const call = caller.call('capture', {}, giveUp.signal)
         try {
-          return await receiveCapture(call, sink)
+          return await receiveCapture(call, sink, keep)
         } finally {
+          keep()
           call.cancel()
         }
       }

@@ -87,6 +87,7 @@ const maxWrong = 1000
 export const hydrated = captureSummaryFields.extend({
   wrong: z.array(path).max(maxWrong),
   withoutSubmodules: z.array(path).max(maxWrong),
+  withoutRepository: z.boolean(),
 })
 
 const change = z.discriminatedUnion('action', [

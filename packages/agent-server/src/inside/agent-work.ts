@@ -43,7 +43,7 @@ export function createAgentWork(workdir: string, home: string): AgentWork {
   return {
     keep(paths) {
       forget()
-      for (const key of paths) {
+      for (const key of [...paths].sort()) {
         // What lies behind a link is not the path's.
         const isReached = parentsOf(key).every((parent) => look(parent)?.isDirectory() === true)
         if (!isReached || !look(at(key))) gone.push(key)
@@ -66,6 +66,9 @@ export function createAgentWork(workdir: string, home: string): AgentWork {
           if (stats) rmSync(parent, { force: true })
           mkdirSync(parent)
         }
+        // A folder is only that it is there: what is in it has paths of its own, or is the setup's.
+        const isFolder = lstatSync(aside(index)).isDirectory()
+        if (isFolder && look(at(key))?.isDirectory() === true) continue
         rmSync(at(key), { recursive: true, force: true })
         copy(aside(index), at(key))
       }

@@ -63,7 +63,7 @@ export function createCapturedWorkspace({
     async adopt(written, signal) {
       reported = new Set()
       const isIgnored = (key: string) => written.expected.get(key)?.ignored === true
-      const tree = await look.begin(written.expected, new Set(written.gitlinks), signal)
+      const tree = await look.begin(written.expected, written.gitlinks, signal)
       const next = new Map<string, KnownPath>()
       for (const [key, file] of tree.files) {
         signal.throwIfAborted()

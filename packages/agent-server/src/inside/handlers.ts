@@ -63,25 +63,29 @@ export function createHandlers(): {
       })
     },
     async hydrate(params: HydrateParams, call: CallStream, signal: AbortSignal) {
-      const { settings, workspace, repository } = need()
-      const { tips, withoutSubmodules, changed, ...written } = await hydrateWorkspace(
+      const { settings, workspace, repository, env } = need()
+      const { tips, withoutSubmodules, withoutRepository, changed, ...written } = await hydrateWorkspace(
         params,
         call,
         signal,
-        settings,
+        { ...settings, env },
       )
       const { head, state, statePacks } = params
       need().written = { params, changed }
       const { gitlinks } = written
       repository.adopt({
         base: head,
-        gitlinks,
+        gitlinks: [...gitlinks.keys()],
         ...(state !== undefined && { state }),
         packs: statePacks,
         tips,
       })
       const toWire = (key: string) => pathBytes(key).toString('base64')
-      return { ...(await workspace.adopt(written, signal)), withoutSubmodules: withoutSubmodules.map(toWire) }
+      return {
+        ...(await workspace.adopt(written, signal)),
+        withoutSubmodules: withoutSubmodules.map(toWire),
+        withoutRepository,
+      }
     },
     async keepWork(_: unknown, _call: CallStream, signal: AbortSignal) {
       const { written, settings, agentWork } = need()

@@ -7,6 +7,7 @@ import type { CallStream } from '../link/call.ts'
 import { fromWireChange, type WireChange } from '../wire-change.ts'
 import { applyChange } from './apply-change.ts'
 import { runGit, type GitRun } from './git.ts'
+import type { Gitlinks } from './submodule-files.ts'
 import { restoreRepository } from './repository/restore-repository.ts'
 
 export interface HydrateParams {
@@ -29,7 +30,7 @@ export interface ExpectedPath {
 }
 
 export interface WrittenWorkspace {
-  readonly gitlinks: readonly string[]
+  readonly gitlinks: Gitlinks
   /** Everything that must be there, by path key. */
   readonly expected: ReadonlyMap<string, ExpectedPath>
   /** Paths that changed after the commit. */
@@ -38,6 +39,8 @@ export interface WrittenWorkspace {
   readonly tips: readonly string[]
   /** Submodules, as path keys, that could not be checked out again. */
   readonly withoutSubmodules: readonly string[]
+  /** The recorded state of the agent's repository could not be made again. */
+  readonly withoutRepository: boolean
 }
 
 /** A checkout of a very large repository on a slow disk, in milliseconds; the time to get ready is over before as a rule. */
@@ -63,7 +66,7 @@ export async function hydrateWorkspace(
   params: HydrateParams,
   call: CallStream,
   signal: AbortSignal,
-  at: { workdir: string; sourceObjects: string },
+  at: { workdir: string; sourceObjects: string; env: Readonly<Record<string, string>> },
 ): Promise<WrittenWorkspace> {
   const { workdir } = at
   for (const field of ['commit', 'head', 'state'] as const) {
@@ -71,7 +74,8 @@ export async function hydrateWorkspace(
     throw new TuttiError('invalid_argument', `The ${field} to hydrate must be a full object id.`, { field })
   }
   const git = (args: readonly string[], input?: GitRun['input']) =>
-    runGit(args, { cwd: workdir, signal, timeoutMs: gitLimitMs, ...(input && { input }) })
+    // With the way out that the sandbox has: submodules come from elsewhere.
+    runGit(args, { cwd: workdir, signal, timeoutMs: gitLimitMs, env: at.env, ...(input && { input }) })
   // A second try in the same sandbox must not find the first one's files.
   for (const name of readdirSync(workdir, { encoding: 'buffer' })) {
     rmSync(Buffer.concat([Buffer.from(`${workdir}/`), name]), { recursive: true, force: true })
@@ -109,11 +113,27 @@ export async function hydrateWorkspace(
     await applyChange(workdir, change, contentOf(messages, changedFile(change)?.size ?? 0))
   }
   for (const change of emptyFolders.values()) await applyChange(workdir, change, contentOf(messages, 0))
-  if (params.state !== undefined)
-    return { gitlinks, expected, changed, ...(await restoreRepository(git, workdir, params.state)) }
+  let withoutRepository = false
+  if (params.state !== undefined) {
+    try {
+      const restored = await restoreRepository(git, workdir, params.state)
+      return { gitlinks, expected, changed, withoutRepository, ...restored }
+    } catch {
+      signal.throwIfAborted()
+      // The files must come back whatever the agent has made of its repository: it begins anew.
+      withoutRepository = true
+      for (const name of ['refs', 'packed-refs', 'index'])
+        rmSync(join(workdir, '.git', name), { recursive: true, force: true })
+      mkdirSync(join(workdir, '.git', 'refs'))
+      writeFileSync(join(workdir, '.git', 'HEAD'), `ref: refs/heads/${params.branch}\n`)
+      await git(['update-ref', `refs/heads/${params.branch}`, params.head])
+      await git(['read-tree', params.head])
+      return { gitlinks, expected, changed, tips: [params.head], withoutSubmodules: [], withoutRepository }
+    }
+  }
   // Merged, so that git need not look again at what is the same; in the index alone, whatever the files have become since the commit.
   if (params.head !== params.commit) await git(['read-tree', '-i', '-m', params.head])
-  return { gitlinks, expected, changed, tips: [params.head], withoutSubmodules: [] }
+  return { gitlinks, expected, changed, tips: [params.head], withoutSubmodules: [], withoutRepository }
 }
 
 /** Paths, as path keys, in which the workspace is not what its `head` is. */
@@ -129,14 +149,14 @@ export async function agentPaths(
   return new Set([...pathKey(differing).split('\0').filter(Boolean), ...changed])
 }
 
-function entriesOf(listing: Buffer): { gitlinks: string[]; expected: Map<string, ExpectedPath> } {
-  const gitlinks: string[] = []
+function entriesOf(listing: Buffer): { gitlinks: Gitlinks; expected: Map<string, ExpectedPath> } {
+  const gitlinks = new Map<string, string>()
   const expected = new Map<string, ExpectedPath>()
   for (const line of pathKey(listing).split('\0')) {
     if (line === '') continue
-    const mode = line.slice(0, line.indexOf(' '))
+    const [mode = '', id = ''] = line.split(' ', 2)
     const key = line.slice(line.indexOf('\t') + 1)
-    if (mode === '160000') gitlinks.push(key)
+    if (mode === '160000') gitlinks.set(key, id)
     else expected.set(key, { mode })
   }
   return { gitlinks, expected }

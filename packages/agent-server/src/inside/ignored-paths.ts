@@ -98,7 +98,7 @@ export function createIgnoredPaths(workdir: string, home: string): IgnoredPaths 
       const own = (name: string) => join(workdir, '.git', name)
       const now = fileAt(own('index'))
       if (now && index && sameStat(now, index)) return forced
-      index = now
+      index = undefined
       // What is no file makes git wait or fail.
       const readable = ['HEAD', 'config'].every((name) => fileAt(own(name))) && !isSpecial(exclude)
       forced =
@@ -110,8 +110,13 @@ export function createIgnoredPaths(workdir: string, home: string): IgnoredPaths 
             })
               .then(splitKeys)
               // A broken repository of the agent's.
-              .catch(() => undefined)
+              .catch(() => {
+                // One that was stopped is asked again.
+                signal.throwIfAborted()
+                return undefined
+              })
           : undefined
+      if (forced) index = now
       return forced
     },
   }

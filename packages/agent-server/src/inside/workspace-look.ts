@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { TuttiError } from '@tutti/core'
 import { scanTree, type ScannedFile, type ScannedTree } from '@tutti/workspace'
 import { ancestors, emptyFolders } from './empty-folders.ts'
-import { submoduleFiles } from './submodule-files.ts'
+import { submoduleFiles, type Gitlinks } from './submodule-files.ts'
 import type { IgnoredPaths } from './ignored-paths.ts'
 import { divideIgnored, leavesFolder, maxInFolder, type IgnoredPolicy } from './ignored-policy.ts'
 
@@ -21,7 +21,7 @@ export interface LookedAt extends ScannedTree {
 
 export interface WorkspaceLook {
   /** Begins anew with these paths, which the host has. */
-  begin(known: Before, gitlinks: ReadonlySet<string>, signal: AbortSignal): Promise<LookedAt>
+  begin(known: Before, gitlinks: Gitlinks, signal: AbortSignal): Promise<LookedAt>
   look(known: Before, signal: AbortSignal): Promise<LookedAt>
 }
 
@@ -36,7 +36,7 @@ const maxToldOfFolder = 100
 
 /** Walks a workspace, and finds out what of it git ignores. */
 export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookParts): WorkspaceLook {
-  let gitlinks: ReadonlySet<string> = new Set()
+  let gitlinks: Gitlinks = new Map()
   let ignoredPaths = new Set<string>()
   /** Asked about, and not ignored. */
   let settled = new Set<string>()
@@ -63,20 +63,20 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
     files: Iterable<string>,
   ) => {
     // What could not be looked at keeps its folder from being empty: what was known of it is still there.
-    const empty = emptyFolders(folders, [...files, ...unreadable], gitlinks)
+    const empty = emptyFolders(folders, [...files, ...unreadable], gitlinks.keys())
     for (const key of unreadable) empty.delete(key)
     return empty
   }
   /** What is changed in submodules is in no commit of ours either: there they are what the base says. */
-  async function withSubmodules(seen: LookedAt, signal: AbortSignal): Promise<LookedAt> {
+  async function withSubmodules(seen: LookedAt, known: Before, signal: AbortSignal): Promise<LookedAt> {
     if (gitlinks.size === 0) return seen
-    const inSubmodules = await submoduleFiles(root, gitlinks, signal)
+    const inSubmodules = await submoduleFiles(root, gitlinks, known.keys(), signal)
     const files = new Map([...seen.files, ...inSubmodules])
     return { ...seen, files, ignored: new Set([...seen.ignored, ...inSubmodules.keys()]) }
   }
-  const nothingIgnored = (tree: ScannedTree, signal: AbortSignal): Promise<LookedAt> => {
+  const nothingIgnored = (tree: ScannedTree, known: Before, signal: AbortSignal): Promise<LookedAt> => {
     const empty = emptyIn(tree, tree.files.keys())
-    return withSubmodules({ ...tree, empty, ignored: new Set(), leftOut: [] }, signal)
+    return withSubmodules({ ...tree, empty, ignored: new Set(), leftOut: [] }, known, signal)
   }
 
   /** What git tracks of what its rules match. A repository that cannot be asked tracks everything that was known as not ignored. */
@@ -130,7 +130,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
     const all = ignoredPaths.size === 0 ? await scan(isGitlink, signal) : undefined
     if (all && rulesNow(all) === noRules) {
       rules = noRules
-      return nothingIgnored(all, signal)
+      return nothingIgnored(all, known, signal)
     }
     let tracked = await trackedOf(known, signal)
     const tree = await ask(all ?? (await walk(tracked, signal)), tracked, signal)
@@ -171,7 +171,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
     const special = tree.special.filter((key) => !inIgnored(key))
     const empty = emptyIn({ folders, unreadable: tree.unreadable }, [...files.keys(), ...ancestors(kept)])
     const seen = { ...tree, files, special, empty, ignored: kept, leftOut: [...leftOut] }
-    return withSubmodules(seen, signal)
+    return withSubmodules(seen, known, signal)
   }
 
   /** The outermost ignored folder that a path is in; empty when it is ignored by itself. */
@@ -192,7 +192,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
       for (const [key, entry] of known) (isKnownIgnored(entry) ? ignoredPaths : settled).add(key)
       const tree = await scan(isGitlink, signal)
       rules = rulesNow(tree)
-      return nothingIgnored(tree, signal)
+      return nothingIgnored(tree, known, signal)
     },
     look,
   }

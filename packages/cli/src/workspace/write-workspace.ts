@@ -51,6 +51,7 @@ async function writeParts(
   let entry: WorkspaceEntry | undefined
   let file: FileHandle | undefined
   let links: Buffer[] = []
+  const leaves = new Set<string>()
   let written = 0n
   const finish = async () => {
     if (!entry) return
@@ -71,6 +72,7 @@ async function writeParts(
         entry = part.value
         links = []
         written = 0n
+        checkParents(leaves, entry)
         file = await begin(root, entry)
       } else if (part.case === 'content' && entry) {
         written += BigInt(part.value.length)
@@ -82,6 +84,14 @@ async function writeParts(
   } finally {
     await file?.close().catch(() => undefined)
   }
+}
+
+/** Nothing lies below a file or a link: what a link leads to is not ours to write to. */
+function checkParents(leaves: Set<string>, entry: WorkspaceEntry): void {
+  const key = Buffer.from(entry.path).toString('latin1')
+  for (let slashAt = key.indexOf('/'); slashAt >= 0; slashAt = key.indexOf('/', slashAt + 1))
+    if (leaves.has(key.slice(0, slashAt))) throw damaged(entry, 'it lies below what is no folder')
+  if (entry.mode !== '040000') leaves.add(key)
 }
 
 /** Parents are made as folders of ours: nothing that is not one can be in their place before the links come. */

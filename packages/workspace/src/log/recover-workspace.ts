@@ -64,6 +64,7 @@ export async function recoverWorkspace(
   const missing = new Map<string, RecoveryEvent['missing'][number]>()
   let commit: string | undefined
   let manifestDigest: string | undefined
+  let hasCaptures = false
   let exported: BlobId | undefined
   let ready: number | undefined
   let before: RecoveryEvent['reason'] | undefined
@@ -78,7 +79,8 @@ export async function recoverWorkspace(
         break
       case 'checkpoint':
         commit = event.commit
-        manifestDigest = event.manifestDigest || undefined
+        // Those of before captures were whole had what the setup command made as well.
+        manifestDigest = hasCaptures ? event.manifestDigest || undefined : undefined
         for (const [key, change] of changes) if (!isInNoCommit(change)) changes.delete(key)
         break
       case 'file_change':
@@ -88,6 +90,7 @@ export async function recoverWorkspace(
         manifestDigest = undefined
         break
       case 'workspace_captured':
+        hasCaptures = true
         manifestDigest = event.manifestDigest
         break
       case 'file_skipped':

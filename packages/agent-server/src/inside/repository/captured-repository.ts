@@ -79,8 +79,14 @@ export function createCapturedRepository(workdir: string, home: string): Capture
       known = { ...known, mark, problems }
       return unchanged()
     }
-    const onto = known.state !== undefined && known.packs < maxPacks ? known.state : undefined
-    const pack = await makePack(git, commit, base, onto)
+    const { state, packs } = known
+    const onto = state !== undefined && packs < maxPacks ? state : undefined
+    const pack = await makePack(git, commit, base, onto).catch((error: unknown) => {
+      // All of it at once may be too much where each step was not.
+      const isTooMuch = error instanceof TuttiError && error.code === 'resource_exhausted'
+      if (isTooMuch && onto === undefined && state !== undefined) return makePack(git, commit, base, state)
+      throw error
+    })
     const report: GitStateReport = {
       commit,
       ...(pack.onto !== undefined && { onto: pack.onto }),

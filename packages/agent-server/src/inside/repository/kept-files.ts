@@ -6,6 +6,8 @@ import type { KeptFile } from './git-state.ts'
 /** Below `.git`: what says how the agent works and what it is in the middle of. Refs, index and objects are kept by their meaning. */
 const names = [
   'config',
+  'config.worktree',
+  'shallow',
   'info/attributes',
   'info/exclude',
   'info/sparse-checkout',

@@ -13,7 +13,8 @@ import type { RepositoryGit } from './repository-git.ts'
  */
 export async function readIndex(git: RepositoryGit): Promise<IndexState> {
   const copy = join(await git.scratch(), 'index')
-  await rm(copy, { force: true })
+  // The lock is that of a git which was killed.
+  for (const path of [copy, `${copy}.lock`]) await rm(path, { force: true })
   // A repository in which nothing was ever added has none.
   const own = join(git.gitDir, 'index')
   const stats = statSync(own, { throwIfNoEntry: false })

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { TuttiError } from '@tutti/core'
 import { pathBytes } from '@tutti/workspace'
 import type { FileSkipReason } from '@tutti/protocol'
 import type { GitState, KeptFile } from './git-state.ts'
@@ -44,10 +45,19 @@ export async function readState(
     ...unmerged,
     ...files.flatMap(idsIn),
   ])
-  const branches = refs.refs.filter(([name]) => name.startsWith('refs/heads/')).map(([, id]) => id)
+  const has = new Set([...named.commits, ...named.tags.keys(), ...named.others.keys()])
+  if (headCommit !== undefined && !has.has(headCommit))
+    throw new TuttiError('failed_precondition', 'HEAD names a commit that is not there.')
+  // A ref that leads nowhere would keep all others from being made again.
+  const whole = refs.refs.filter(([, id]) => has.has(id))
+  for (const [name, id] of refs.refs) if (!has.has(id)) problems.set(`.git/${name}`, 'unreadable')
+  const stash = refs.stash.filter(([id]) => has.has(id))
+  const branches = whole.filter(([name]) => name.startsWith('refs/heads/')).map(([, id]) => id)
   return {
     state: {
       ...refs,
+      refs: whole,
+      stash,
       tags: [...named.tags.keys()],
       ...(index && { index }),
       files,

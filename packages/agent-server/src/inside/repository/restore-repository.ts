@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathBytes } from '@tutti/workspace'
-import { stateFile, tagsFolder, type GitState, type IndexState } from './git-state.ts'
+import { stateFile, tagsFolder, type GitState, type IndexState, type KeptFile } from './git-state.ts'
 import { joined } from './read-index.ts'
 import { restoreSubmodules } from './restore-submodules.ts'
 
@@ -20,6 +20,8 @@ export async function restoreRepository(
   commit: string,
 ): Promise<{ tips: string[]; withoutSubmodules: string[] }> {
   const state = JSON.parse((await git(['cat-file', 'blob', `${commit}:${stateFile}`])).toString()) as GitState
+  // Before anything is asked of the history that it ends.
+  for (const file of state.files) if (file.path === 'shallow') restoreFile(workdir, file)
   for (const id of state.tags)
     await git(
       ['hash-object', '-t', 'tag', '-w', '--stdin'],
@@ -38,12 +40,7 @@ export async function restoreRepository(
   if (tree === undefined) rmSync(join(workdir, '.git', 'index'), { force: true })
   else await git(['read-tree', '-i', '-m', tree])
   if (index) await restoreFlags(git, index)
-  for (const { path, mode, base64 } of state.files) {
-    const target = join(workdir, '.git', path)
-    mkdirSync(dirname(target), { recursive: true })
-    writeFileSync(target, Buffer.from(base64, 'base64'))
-    chmodSync(target, mode === '100755' ? 0o755 : 0o644)
-  }
+  for (const file of state.files) restoreFile(workdir, file)
   const branches = state.refs.filter(([name]) => name.startsWith('refs/heads/')).map(([, id]) => id)
   const tips = 'commit' in state.head ? [state.head.commit, ...branches] : branches
   return { tips, withoutSubmodules: await restoreSubmodules(git, workdir, state.submodules) }
@@ -51,6 +48,13 @@ export async function restoreRepository(
 
 function headOf({ head, refs }: GitState): string | undefined {
   return 'commit' in head ? head.commit : refs.find(([name]) => name === head.ref)?.[1]
+}
+
+function restoreFile(workdir: string, { path, mode, base64 }: KeptFile): void {
+  const target = join(workdir, '.git', path)
+  mkdirSync(dirname(target), { recursive: true })
+  writeFileSync(target, Buffer.from(base64, 'base64'))
+  chmodSync(target, mode === '100755' ? 0o755 : 0o644)
 }
 
 const text = (key: string): string => pathBytes(key).toString()

@@ -28,6 +28,9 @@ export async function restoreSubmodules(
       await git(['-C', name, 'checkout', '-q', '--detach', commit])
     } catch {
       failed.push(path)
+      // At another commit it would be taken for what it is not.
+      rmSync(folder, { recursive: true, force: true })
+      mkdirSync(folder, { recursive: true })
     }
     if (existsSync(aside)) moveOver(aside, folder)
     rmSync(aside, { recursive: true, force: true })
