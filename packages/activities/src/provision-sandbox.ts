@@ -72,10 +72,11 @@ export function createProvisionSandbox(
           blobs: deps.blobs,
           incarnation,
           write: (...events) => log.write(...events),
-          checkPack: (pack, checking) => mirror.checkPack(pack, checking),
+          checkPack: (...given) => mirror.checkPack(...given),
           signal: AbortSignal.any([controller.signal, gone.signal]),
           initial: recovered.changes,
           manifestDigest,
+          git: recovered.git,
         })
         const parts = { bcId, incarnation, baseCommit: base, commit, server, mirror, log, tracker }
         const session: HostSession = {

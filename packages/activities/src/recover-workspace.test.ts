@@ -76,7 +76,7 @@ const trackerWith = (parts: Partial<WorkspaceTrackerDeps> = {}) =>
     blobs: createMemoryBlobStore(),
     incarnation: 1,
     write,
-    checkPack: async (pack) => void (await Array.fromAsync(pack)),
+    checkPack: async (pack) => void (await Array.fromAsync(pack())),
     signal: never,
     initial: [],
     manifestDigest: digests.first,

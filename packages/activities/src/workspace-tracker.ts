@@ -1,11 +1,11 @@
 import type { CaptureSink, CapturedChange, FileState } from '@tutti/agent-server'
 import type { BlobStore } from '@tutti/blob-store'
 import { TuttiError, type BlobId } from '@tutti/core'
-import type { TreeChange } from '@tutti/git'
+import type { OpenPack, TreeChange } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
 import { changedFile, changePath, isInNoCommit, pathKey } from '@tutti/workspace'
 import { createBlobBatch, type BlobBatch } from './blob-batch.ts'
-import { fileChange, pathFields } from '@tutti/workspace/log'
+import { fileChange, pathFields, type RecoveredGitState } from '@tutti/workspace/log'
 
 /** What captures have found since the last checkpoint. */
 export interface WorkspaceTracker {
@@ -32,12 +32,14 @@ export interface WorkspaceTrackerDeps {
   /** Makes events durable together. */
   readonly write: (...events: readonly RunEvent[]) => Promise<void>
   /** @throws TuttiError `failed_precondition` for a pack that git finds unsafe or cannot read. */
-  readonly checkPack: (pack: AsyncIterable<Uint8Array>, signal: AbortSignal) => Promise<void>
+  readonly checkPack: (pack: OpenPack, onto: readonly OpenPack[], signal: AbortSignal) => Promise<void>
   readonly signal: AbortSignal
   /** Changes that were captured before and are in no checkpoint yet. */
   readonly initial: readonly CapturedChange[]
   /** Of the workspace with those. */
   readonly manifestDigest: string
+  /** The agent's own repository, as it was captured before. */
+  readonly git?: RecoveredGitState | undefined
 }
 
 /** A file up to here waits in memory until it is stored with others, in bytes. */
@@ -51,6 +53,7 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
   let manifestDigest = deps.manifestDigest
   let hasChanges = deps.initial.some((change) => !isInNoCommit(change))
   let hasCommits = false
+  const packsOf = new Map(deps.git && [[deps.git.commit, deps.git.packs]])
 
   const store = async (
     state: FileState,
@@ -63,10 +66,17 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
     if (id !== state.hash)
       throw new TuttiError('data_loss', 'A captured file does not have the hash that was announced.')
   }
-  const storePack = async (pack: AsyncIterable<Uint8Array>): Promise<BlobId | undefined> => {
+  const openOf =
+    (id: BlobId): OpenPack =>
+    () =>
+      blobs.stream(id, signal)
+  const storePack = async (
+    pack: AsyncIterable<Uint8Array>,
+    onto: readonly BlobId[],
+  ): Promise<BlobId | undefined> => {
     const id = await blobs.put(pack, signal)
     try {
-      await checkPack(blobs.stream(id, signal), signal)
+      await checkPack(openOf(id), onto.map(openOf), signal)
       return id
     } catch (error) {
       if (error instanceof TuttiError && error.code === 'failed_precondition') return undefined
@@ -80,6 +90,7 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
       const captured: CapturedChange[] = []
       const others: RunEvent[] = []
       let commits = 0
+      let state: RecoveredGitState | undefined
       return {
         async change(change, content) {
           const file = changedFile(change)
@@ -96,7 +107,8 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
           })
         },
         async gitState({ commit, onto, head, branch, commits: made }, bytes) {
-          const pack = await storePack(bytes)
+          const earlier = packsOf.get(onto ?? '') ?? []
+          const pack = await storePack(bytes, earlier)
           if (pack === undefined) {
             others.push({ type: 'file_skipped', incarnation, path: '.git', reason: 'unsafe_object' })
             return false
@@ -112,6 +124,7 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
           })
           for (const { sha, message } of made) others.push({ type: 'git_commit', sha, message })
           commits = made.length
+          state = { commit, packs: [...earlier, pack] }
           return true
         },
         async committed(summary) {
@@ -124,6 +137,7 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
           if (events.length > 0) await write(...events)
           for (const change of captured) changes.set(pathKey(changePath(change)), change)
           manifestDigest = summary.manifestDigest
+          if (state) packsOf.set(state.commit, state.packs)
           hasChanges ||= captured.length > 0
           hasCommits ||= commits > 0
         },

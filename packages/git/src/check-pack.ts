@@ -3,7 +3,7 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TuttiError } from '@tutti/core'
 import { fsckComplaint } from './push.ts'
-import type { GitRunner } from './run-git.ts'
+import type { GitOutput, GitRunner } from './run-git.ts'
 
 /** A pack of gigabytes on a slow disk, in milliseconds. */
 const limitMs = 30 * 60_000
@@ -11,6 +11,17 @@ const limitMs = 30 * 60_000
 const maxObject = '1g'
 /** A folder of this age is of somebody who died. */
 const abandonedMs = 2 * limitMs
+
+/** Opens a pack from its start, each time. */
+export type OpenPack = () => AsyncIterable<Uint8Array>
+
+/** What a pack is checked beside. Nothing of it is looked at again, but for what git cannot judge the new pack without. */
+export interface PackSurroundings {
+  /** The source's own objects, which every sandbox has. */
+  readonly sourceObjects: string
+  /** Packs that were checked before, each after those that it builds on. */
+  readonly onto: readonly OpenPack[]
+}
 
 /**
  * Reads a pack to its end and has git look at each of its objects. Nothing of it gets into the mirror: other agents' sandboxes read from there.
@@ -20,7 +31,8 @@ const abandonedMs = 2 * limitMs
 export async function checkPack(
   git: GitRunner,
   mirror: string,
-  pack: AsyncIterable<Uint8Array>,
+  pack: OpenPack,
+  { sourceObjects, onto }: PackSurroundings,
   signal: AbortSignal,
 ): Promise<void> {
   const checks = join(mirror, 'checks')
@@ -28,18 +40,28 @@ export async function checkPack(
   await removeAbandoned(checks)
   const objects = join(checks, randomUUID())
   await mkdir(objects)
-  try {
-    const output = await git.run(['index-pack', '--stdin', '--fsck-objects', '--threads=1'], {
+  const index = (open: OpenPack, ...options: string[]) =>
+    git.run(['index-pack', '--stdin', '--threads=1', ...options], {
       gitDir: mirror,
-      // A few bytes can stand for gigabytes.
-      env: { GIT_OBJECT_DIRECTORY: objects, GIT_ALLOC_LIMIT: maxObject },
+      env: {
+        GIT_OBJECT_DIRECTORY: objects,
+        GIT_ALTERNATE_OBJECT_DIRECTORIES: quoted(sourceObjects),
+        // A few bytes can stand for gigabytes.
+        GIT_ALLOC_LIMIT: maxObject,
+      },
       // It is removed again.
       config: ['core.fsync=none'],
-      input: pack,
+      input: open(),
       signal,
       timeoutMs: limitMs,
     })
-    if (output.exitCode === 0 || onlyLacksSettings(output.stderr)) return
+  try {
+    let output = await index(pack, '--fsck-objects')
+    if (lacksContent(output) && onto.length > 0) {
+      for (const earlier of onto) await index(earlier)
+      output = await index(pack, '--fsck-objects')
+    }
+    if (output.exitCode === 0 && !lacksContent(output)) return
     const problem = fsckComplaint(output.stderr) ?? 'it cannot be read'
     const cause = new Error(output.stderr)
     throw new TuttiError(
@@ -53,11 +75,15 @@ export async function checkPack(
   }
 }
 
-/** Said at the end, when everything else was looked at: the blob is in the source or in an earlier pack. */
-function onlyLacksSettings(stderr: string): boolean {
-  const errors = stderr.split('\n').filter((line) => line.startsWith('error:'))
-  return errors.length > 0 && errors.every((line) => /: (?:gitattributes|gitmodules)Missing: /.test(line))
-}
+/**
+ * Whatever a tree calls `.gitmodules` or `.gitattributes` has to be read, also when it is older than the pack. git fails for attributes
+ * that are not there; submodules it leaves to its caller, by their ids behind the pack's own.
+ */
+const lacksContent = ({ stdout, stderr }: GitOutput): boolean =>
+  /: git(?:modules|attributes)Missing:/.test(stderr) || stdout.toString('latin1').trim().includes('\n')
+
+/** In a list of folders a colon parts them, unless they are quoted. */
+const quoted = (path: string): string => `"${path.replace(/["\\]/g, '\\$&')}"`
 
 async function removeAbandoned(folder: string): Promise<void> {
   for (const name of await readdir(folder)) {

@@ -10,6 +10,7 @@ export type {
   TreeChange,
   TreeFile,
 } from './port.ts'
+export type { OpenPack } from './check-pack.ts'
 export { createMirrors, type MirrorsOptions } from './mirrors.ts'
 export type { GitLogEntry } from './run-git.ts'
 export { parseLocation, type Location } from './location.ts'

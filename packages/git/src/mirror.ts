@@ -94,7 +94,8 @@ export function createMirror(
       return packBeyondSource(git, path, commit, base, signal)
     },
 
-    checkPack: (pack, signal) => checkPack(git, path, pack, signal),
+    checkPack: (pack, onto, signal) =>
+      checkPack(git, path, pack, { sourceObjects: join(source, 'objects'), onto }, signal),
 
     async treeOf(commit, signal) {
       const there = known.get(checkHash(commit, 'commit'))

@@ -1,4 +1,5 @@
 import type { AgentId } from '@tutti/core'
+import type { OpenPack } from './check-pack.ts'
 import type { ContentMode } from './tree-mode.ts'
 
 /** A change of one path, as a commit needs it. Contents are streamed into `git fast-import`. */
@@ -92,9 +93,10 @@ export interface Mirror {
   /**
    * Reads a pack of an agent's to its end and looks at each object. None of them gets in.
    *
+   * @param onto the packs that it builds on, which were checked before; read only when git needs something of them
    * @throws TuttiError `failed_precondition` with what git finds wrong.
    */
-  checkPack(pack: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>
+  checkPack(pack: OpenPack, onto: readonly OpenPack[], signal: AbortSignal): Promise<void>
   treeOf(commit: string, signal: AbortSignal): Promise<string>
   /** Every file and link of a commit, raw, in the order of their paths. @throws TuttiError `data_loss` when the mirror lacks one. */
   files(commit: string, signal: AbortSignal): AsyncIterable<TreeFile>
