@@ -27,7 +27,8 @@ export interface IndexState {
   readonly tree?: string
   /** As `git update-index --index-info` takes them. */
   readonly unmerged: readonly string[]
-  readonly intentToAdd: readonly string[]
+  /** Each with the mode that it has in the index; a path alone in states of before. */
+  readonly intentToAdd: readonly (string | readonly [mode: string, path: string])[]
   readonly assumeUnchanged: readonly string[]
   readonly skipWorktree: readonly string[]
 }

@@ -22,13 +22,13 @@ export async function readIndex(git: RepositoryGit): Promise<IndexState> {
   if (stats && !stats.isFile()) throw new TuttiError('failed_precondition', 'The index is no file.')
   if (stats) await copyFile(own, copy)
   const env = { GIT_INDEX_FILE: copy }
-  let merged = 0
+  const modes = new Map<string, string>()
   const unmerged: string[] = []
   const assumeUnchanged: string[] = []
   const skipWorktree: string[] = []
   for (const line of entries(await git.reading(['ls-files', '--stage', '-v', '-z'], { env }))) {
     const [, tag = '', entry = '', stage, path = ''] = /^(.) (\d+ [0-9a-f]+ (\d)\t([^]*))$/.exec(line) ?? []
-    if (stage === '0') merged += 1
+    if (stage === '0') modes.set(path, entry.slice(0, entry.indexOf(' ')))
     else unmerged.push(entry)
     if (/[a-z]/.test(tag)) assumeUnchanged.push(path)
     if (/s/i.test(tag)) skipWorktree.push(path)
@@ -47,8 +47,10 @@ export async function readIndex(git: RepositoryGit): Promise<IndexState> {
     '-z',
     tree,
   ]
-  const intentToAdd = entries(await git.writing(added, { env }))
-  const isEmpty = merged === intentToAdd.length
+  const intentToAdd = entries(await git.writing(added, { env })).map(
+    (path) => [modes.get(path) ?? '100644', path] as const,
+  )
+  const isEmpty = modes.size === intentToAdd.length
   return { ...(!isEmpty && { tree }), unmerged, intentToAdd, assumeUnchanged, skipWorktree }
 }
 

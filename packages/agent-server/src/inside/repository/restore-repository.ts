@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathBytes } from '@tutti/workspace'
 import { stateFile, tagsFolder, type GitState, type IndexState, type KeptFile } from './git-state.ts'
+import { intendToAdd } from './intend-to-add.ts'
 import { joined } from './read-index.ts'
 import { restoreSubmodules } from './restore-submodules.ts'
 
@@ -39,7 +40,7 @@ export async function restoreRepository(
   // To git, no index is an empty one.
   if (tree === undefined) rmSync(join(workdir, '.git', 'index'), { force: true })
   else await git(['read-tree', '-i', '-m', tree])
-  if (index) await restoreFlags(git, index)
+  if (index) await restoreFlags(git, workdir, index)
   for (const file of state.files) restoreFile(workdir, file)
   const branches = state.refs.filter(([name]) => name.startsWith('refs/heads/')).map(([, id]) => id)
   const tips = 'commit' in state.head ? [state.head.commit, ...branches] : branches
@@ -59,15 +60,12 @@ function restoreFile(workdir: string, { path, mode, base64 }: KeptFile): void {
 
 const text = (key: string): string => pathBytes(key).toString()
 
-async function restoreFlags(git: Git, index: IndexState): Promise<void> {
+async function restoreFlags(git: Git, workdir: string, index: IndexState): Promise<void> {
   const update = async (args: readonly string[], entries: readonly string[]) => {
     if (entries.length > 0) await git(['update-index', '-z', ...args], joined(entries))
   }
   await update(['--index-info'], index.unmerged)
+  if (index.intentToAdd.length > 0) await intendToAdd(git, workdir, index.intentToAdd)
   await update(['--assume-unchanged', '--stdin'], index.assumeUnchanged)
   await update(['--skip-worktree', '--stdin'], index.skipWorktree)
-  if (index.intentToAdd.length === 0) return
-  const add = ['--literal-pathspecs', 'add', '-N', '-f', '--pathspec-from-file=-', '--pathspec-file-nul']
-  // One whose file is gone again cannot be added; it would show as nothing but itself.
-  await git(add, joined(index.intentToAdd)).catch(() => undefined)
 }
