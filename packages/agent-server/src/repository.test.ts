@@ -26,7 +26,8 @@ const inspect = [
   'git stash list --format="%H %gs"',
   'git log --all --format="%H %s" || true',
   'git fsck --full --no-dangling',
-  'cat .git/config .git/info/exclude 2>/dev/null || true',
+  'cat .git/config .git/config.worktree .git/info/exclude .git/MERGE_AUTOSTASH 2>/dev/null || true',
+  'cut -d" " -f2 .git/sequencer/todo .git/MERGE_AUTOSTASH 2>/dev/null | git cat-file --batch-check',
 ].join('; echo ---; ')
 
 describe('the repository of an agent', { timeout: 60_000 }, () => {
@@ -95,6 +96,8 @@ describe('the repository of an agent', { timeout: 60_000 }, () => {
       'echo s >> f1; git add f1; echo t >> f1; echo n > new; git add new; rm new; git rm -q --cached f3; chmod +x f2; git add f2',
     'what is to be added':
       'echo n > new; git add -N new; git update-index --assume-unchanged f1; git update-index --skip-worktree f2',
+    'what is to be added, and is something else by now':
+      'echo n > gone; echo n > file; ln -s x link; echo n > tool; chmod +x tool; git add -N .; git update-index --assume-unchanged file; git update-index --skip-worktree tool; rm gone link tool file; mkdir file link; echo x > file/x; echo x > link/x',
     'a merge in conflict':
       'git checkout -qb a; echo a > f1; git commit -qam a; git checkout -qb b HEAD~1; echo b > f1; git commit -qam b; git merge -q a || true',
     'a rebase in conflict':
@@ -104,6 +107,12 @@ describe('the repository of an agent', { timeout: 60_000 }, () => {
     'a branch without a commit':
       'git checkout -q --orphan fresh; git rm -rqf --cached .; echo o > only; git add only',
     'everything removed from the index': 'git rm -rq --cached .',
+    'a merge in conflict with work put aside':
+      'git checkout -qb a; echo a > f1; git commit -qam a; git checkout -qb b HEAD~1; echo b > f1; git commit -qam b; echo c >> f2; git merge -q --autostash a || true; cat .git/MERGE_AUTOSTASH',
+    'a cherry-pick of commits that nothing else names':
+      'git checkout -qb a; for n in 1 2 3; do echo $n > f1; git commit -qam c$n; done; git checkout -qb b HEAD~3; echo b > f1; git commit -qam b; git cherry-pick a~2 a~1 a || true; git branch -qD a',
+    'a sparse checkout':
+      'mkdir d e; echo x > d/x; echo x > e/x; git add -A; git commit -qm d; git sparse-checkout set d',
     'settings, excludes and hooks':
       'git config user.name Else; echo "*.tmp" >> .git/info/exclude; mkdir -p .git/hooks; echo exit 0 > .git/hooks/pre-commit; chmod +x .git/hooks/pre-commit; echo t > a.tmp',
     'odd names': String.raw`n=$(printf 'caf\303\251 \377\n "q"'); echo o > "$n"; git add -A; git commit -qm "$(printf 'odd \351')"; git branch "$(printf 'b\303\251')"`,

@@ -10,24 +10,31 @@ const names = [
   'shallow',
   'info/attributes',
   'info/exclude',
+  'info/grafts',
   'info/sparse-checkout',
   'AUTO_MERGE',
   'BISECT_ANCESTORS_OK',
   'BISECT_EXPECTED_REV',
+  'BISECT_FIRST_PARENT',
   'BISECT_LOG',
   'BISECT_NAMES',
+  'BISECT_RUN',
   'BISECT_START',
   'BISECT_TERMS',
   'CHERRY_PICK_HEAD',
+  'FETCH_HEAD',
+  'MERGE_AUTOSTASH',
   'MERGE_HEAD',
   'MERGE_MODE',
   'MERGE_MSG',
+  'MERGE_RR',
   'ORIG_HEAD',
   'REBASE_HEAD',
   'REVERT_HEAD',
   'SQUASH_MSG',
 ]
-const folders = ['hooks', 'rebase-apply', 'rebase-merge', 'sequencer']
+/** The last one may be large. */
+const folders = ['hooks', 'rebase-apply', 'rebase-merge', 'sequencer', 'rr-cache']
 
 /** Of one file and of all together, in bytes: a rebase of a few hundred commits fits. */
 const [maxFile, maxAll] = [1 << 20, 4 << 20]

@@ -33,5 +33,5 @@ export async function namedObjects(git: RepositoryGit, ids: Iterable<string>): P
       }
     }
   }
-  return { commits: commits.sort(), tags: new Map([...tags].reverse()), others }
+  return { commits: [...new Set(commits)].sort(), tags: new Map([...tags].reverse()), others }
 }

@@ -70,14 +70,13 @@ export async function readState(
   }
 }
 
-/** Commits, trees and blobs that a merge or a rebase in progress speaks of. */
+/** Commits, trees and blobs that a merge or a rebase in progress speaks of; in a list of what is to do by as much as tells them apart. */
 function idsIn({ path, base64 }: KeptFile): string[] {
-  if (/^(?:config|info\/|hooks\/)/.test(path)) return []
-  return (
-    Buffer.from(base64, 'base64')
-      .toString('latin1')
-      .match(/\b(?:[0-9a-f]{40}|[0-9a-f]{64})\b/g) ?? []
-  )
+  if (/^(?:config|info\/|hooks\/|rr-cache\/)/.test(path)) return []
+  const text = Buffer.from(base64, 'base64').toString('latin1')
+  const whole = text.match(/\b(?:[0-9a-f]{40}|[0-9a-f]{64})\b/g) ?? []
+  if (!/^(?:sequencer|rebase-merge)\/(?:todo|done|git-rebase-todo)/.test(path)) return whole
+  return [...whole, ...text.matchAll(/^[a-z]+ (?:-[cC] )?([0-9a-f]{4,63})\b/gm).map(([, id]) => id!)]
 }
 
 async function readSubmodules(
