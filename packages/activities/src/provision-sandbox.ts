@@ -65,7 +65,6 @@ export function createProvisionSandbox(
         )
         const { sandbox, server, manifestDigest } = booted
         if (recovered.before) await log.write(recoveryOf(incarnation, commit, booted, recovered))
-        // What a sandbox that is gone had begun to hand over is of no use.
         const gone = new AbortController()
         void server.lost.then(() => gone.abort())
         const tracker = createWorkspaceTracker({
@@ -73,7 +72,8 @@ export function createProvisionSandbox(
           incarnation,
           write: (...events) => log.write(...events),
           checkPack: (...given) => mirror.checkPack(...given),
-          signal: AbortSignal.any([controller.signal, gone.signal]),
+          signal: controller.signal,
+          gone: gone.signal,
           initial: recovered.changes,
           manifestDigest,
           git: recovered.git,

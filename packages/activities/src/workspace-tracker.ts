@@ -34,6 +34,8 @@ export interface WorkspaceTrackerDeps {
   /** @throws TuttiError `failed_precondition` for a pack that git finds unsafe or cannot read. */
   readonly checkPack: (pack: OpenPack, onto: readonly OpenPack[], signal: AbortSignal) => Promise<void>
   readonly signal: AbortSignal
+  /** Aborts when the sandbox is gone: what it had begun to hand over is of no use then. What it has handed over stays. */
+  readonly gone?: AbortSignal
   /** Changes that were captured before and are in no checkpoint yet. */
   readonly initial: readonly CapturedChange[]
   /** Of the workspace with those. */
@@ -47,6 +49,7 @@ const maxBatched = 64 << 10
 
 export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTracker {
   const { blobs, incarnation, write, checkPack, signal } = deps
+  const taking = deps.gone ? AbortSignal.any([signal, deps.gone]) : signal
   const changes = new Map<string, CapturedChange>(
     deps.initial.map((change) => [pathKey(changePath(change)), change]),
   )
@@ -62,21 +65,21 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
   ) => {
     if (!content) throw new TuttiError('internal', 'A captured file came without its content.')
     if (state.size <= maxBatched) return batch.add(state.hash, Buffer.concat(await Array.fromAsync(content)))
-    const id = await blobs.put(content, signal)
+    const id = await blobs.put(content, taking)
     if (id !== state.hash)
       throw new TuttiError('data_loss', 'A captured file does not have the hash that was announced.')
   }
   const openOf =
     (id: BlobId): OpenPack =>
     () =>
-      blobs.stream(id, signal)
+      blobs.stream(id, taking)
   const storePack = async (
     pack: AsyncIterable<Uint8Array>,
     onto: readonly BlobId[],
   ): Promise<BlobId | undefined> => {
-    const id = await blobs.put(pack, signal)
+    const id = await blobs.put(pack, taking)
     try {
-      await checkPack(openOf(id), onto.map(openOf), signal)
+      await checkPack(openOf(id), onto.map(openOf), taking)
       return id
     } catch (error) {
       if (error instanceof TuttiError && error.code === 'failed_precondition') return undefined
@@ -86,7 +89,7 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
 
   return {
     sink() {
-      const batch = createBlobBatch(blobs, signal)
+      const batch = createBlobBatch(blobs, taking)
       const captured: CapturedChange[] = []
       const others: RunEvent[] = []
       let commits = 0
