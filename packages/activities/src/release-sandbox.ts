@@ -52,11 +52,11 @@ async function captureOnRelease(deps: ActivityDeps, session: HostSession): Promi
   if (turnId === undefined) return
   const limit = { limitMs: deps.stopAnswerMs, waitedFor: 'the capture before the release' }
   try {
-    await orKillSilent(deps, session, limit, async () => {
-      await workspace.capture(controller.signal)
-      await workspace.checkpointWhenDue(turnId, 0, controller.signal)
-    })
+    await orKillSilent(deps, session, limit, () => workspace.capture(controller.signal))
+    // What was captured is safe without it: a recovery has more to fold, and whoever stops waits no longer.
+    const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(deps.stopAnswerMs)])
+    await workspace.checkpointWhenDue(turnId, 0, signal)
   } catch (error) {
-    deps.log.warn({ err: error, bc_id: session.bcId }, 'the capture before a release failed')
+    deps.log.warn({ err: error, bc_id: session.bcId }, 'the capture or the checkpoint before a release failed')
   }
 }
