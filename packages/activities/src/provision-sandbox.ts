@@ -102,13 +102,22 @@ export function createProvisionSandbox(
         sessions.add(session)
         captureBetweenTurns(deps, session)
         watchAnswers(deps, session)
-        await log.write({ type: 'sandbox', incarnation, state: 'ready', commit })
+        await log.write({
+          type: 'sandbox',
+          incarnation,
+          state: 'ready',
+          commit,
+          ...(isWhole(booted) && { manifestDigest }),
+        })
         const logSequence = await log.flush()
         await deps.catalog.agents.project(bcId, { logSequence, baseCommit: base, incarnation }, signal)
       })
     return orFail(provision, setupReasons)
   }
 }
+
+const isWhole = ({ withoutSubmodules, withoutRepository }: Booted): boolean =>
+  withoutSubmodules.length === 0 && !withoutRepository
 
 const maxMissing = 100
 

@@ -75,6 +75,10 @@ export async function recoverWorkspace(
           ready = event.incarnation
           before = 'lost'
           missing.clear()
+          if (event.manifestDigest) {
+            manifestDigest = event.manifestDigest
+            hasCaptures = true
+          }
         } else if (event.incarnation === ready && event.state === 'destroyed') before = 'released'
         break
       case 'checkpoint':
