@@ -1,6 +1,7 @@
 import { limits, TuttiError, type AgentConfig } from '@tutti/core'
 import { BootFailure, bootSandbox, type Booted } from './boot-sandbox.ts'
 import { captureBetweenTurns } from './capture-between-turns.ts'
+import { captureHinted } from './capture-hinted.ts'
 import { createOpenBase } from './base-commit.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities } from './contract.ts'
@@ -101,6 +102,7 @@ export function createProvisionSandbox(
         }
         sessions.add(session)
         captureBetweenTurns(deps, session)
+        captureHinted(deps, session)
         watchAnswers(deps, session)
         await log.write({
           type: 'sandbox',

@@ -109,6 +109,12 @@ export const settings = {
     'TUTTI_CAPTURE_TIMEOUT',
     'the last capture of half a million new files on a slow disk; a stop waits for `stop.answer` only',
   ),
+  'workspace.watch': setting(
+    'text',
+    'yes',
+    'TUTTI_WATCH_WORKSPACE',
+    'a saved file is seen at once and not at the next capture; captures find everything without it, for file systems that tell nothing: `no`',
+  ),
   'workspace.ignored': setting(
     'text',
     'small',

@@ -5,6 +5,7 @@ import type { GitStateReport } from '../port.ts'
 import type { WrittenWorkspace } from './hydrate.ts'
 import type { IgnoredPaths } from './ignored-paths.ts'
 import type { CapturedRepository } from './repository/captured-repository.ts'
+import type { PathHints } from './path-hints.ts'
 import { readContent, type ReadContent } from './read-content.ts'
 import {
   knownFolder,
@@ -15,7 +16,7 @@ import {
   type KnownPaths,
   type WorkspaceSummary,
 } from './workspace-state.ts'
-import { belowAny, type WorkspaceLook } from './workspace-look.ts'
+import { belowAny, type LookedAt, type WorkspaceLook } from './workspace-look.ts'
 
 /** Takes what a capture finds, in path order. */
 export interface CaptureOutput {
@@ -31,6 +32,8 @@ export interface CapturedWorkspace {
   /** Takes the whole workspace as it is for the state that the next capture compares with; nothing is ignored then. */
   adopt(written: Written, signal: AbortSignal): Promise<WorkspaceSummary & { readonly wrong: string[] }>
   capture(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
+  /** What hints have told of, as far as that can be known without a walk: new content, and new files in known folders. */
+  captureHinted(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
   /** Takes what has changed for no work of the agent's: the next capture compares with it, and its digest leaves it out. */
   absorb(signal: AbortSignal): Promise<void>
 }
@@ -42,7 +45,16 @@ export interface CapturedWorkspaceParts {
   readonly look: WorkspaceLook
   readonly ignored: IgnoredPaths
   readonly repository: CapturedRepository
+  readonly hints: PathHints
   readonly maxFileBytes: number
+}
+
+interface Difference {
+  readonly changes: AsyncIterable<[CapturedChange, ReadContent | undefined]>
+  readonly next: KnownPaths
+  readonly changed: ReadonlySet<string>
+  readonly skips: Map<string, FileSkipReason>
+  sizeOf(key: string): bigint | undefined
 }
 
 /** What of the workspace the host has, and how it differs from what is there. */
@@ -51,6 +63,7 @@ export function createCapturedWorkspace({
   look,
   ignored,
   repository,
+  hints,
   maxFileBytes,
 }: CapturedWorkspaceParts): CapturedWorkspace {
   let known: KnownPaths = new Map()
@@ -64,6 +77,7 @@ export function createCapturedWorkspace({
       reported = new Set()
       const isIgnored = (key: string) => written.expected.get(key)?.ignored === true
       const tree = await look.begin(written.expected, written.gitlinks, signal)
+      hints.follow(tree.folders)
       const next = new Map<string, KnownPath>()
       for (const [key, file] of tree.files) {
         signal.throwIfAborted()
@@ -78,12 +92,8 @@ export function createCapturedWorkspace({
     },
 
     async capture(output, signal) {
-      const found = await difference(signal)
-      let changes = 0
-      for await (const [change, content] of found.changes) {
-        changes += 1
-        await output.change(change, content)
-      }
+      const found = await walkedDifference(signal)
+      const changes = await putOut(found, output)
       const own = await repository.changed(signal)
       try {
         if (own.report) await output.gitState(own.report, own.bytes())
@@ -96,12 +106,7 @@ export function createCapturedWorkspace({
           if (!reported.has(mark))
             await output.skipped(pathBytes(key), reason, size === undefined ? undefined : Number(size))
         }
-        const notLogged = new Map(absorbed)
-        for (const key of found.changed) notLogged.delete(key)
-        const summary = summarize(found.next, notLogged, changes)
-        const { takesState } = await output.committed(summary)
-        known = found.next
-        absorbed = notLogged
+        const { summary, takesState } = await commit(found, output, changes)
         reported = reportedNow
         if (takesState) own.taken()
         else own.refused()
@@ -111,17 +116,53 @@ export function createCapturedWorkspace({
       }
     },
 
+    async captureHinted(output, signal) {
+      const tree = await look.lookAt(hints.take(), known, signal)
+      const found = difference(tree, [...tree.files.keys()], signal)
+      return (await commit(found, output, await putOut(found, output))).summary
+    },
+
     async absorb(signal) {
-      const found = await difference(signal)
+      const found = await walkedDifference(signal)
       for await (const _ of found.changes) void _
       for (const key of found.changed) if (!absorbed.has(key)) absorbed.set(key, known.get(key))
       known = found.next
     },
   }
 
-  /** What is there now beside what is known; `next` and `changed` are whole when `changes` has come to its end. */
-  async function difference(signal: AbortSignal) {
+  async function putOut(found: Difference, output: CaptureOutput): Promise<number> {
+    let changes = 0
+    for await (const [change, content] of found.changes) {
+      changes += 1
+      await output.change(change, content)
+    }
+    return changes
+  }
+
+  async function commit(found: Difference, output: CaptureOutput, changes: number) {
+    const notLogged = new Map(absorbed)
+    for (const key of found.changed) notLogged.delete(key)
+    const summary = summarize(found.next, notLogged, changes)
+    const { takesState } = await output.committed(summary)
+    known = found.next
+    absorbed = notLogged
+    return { summary, takesState }
+  }
+
+  async function walkedDifference(signal: AbortSignal): Promise<Difference> {
+    hints.forget()
     const tree = await look.look(known, signal)
+    hints.follow(tree.folders)
+    const isUnknown = belowAny(new Set(tree.unreadable))
+    const unreadable = new Set(tree.unreadable)
+    const keys = new Set([...tree.files.keys(), ...tree.empty])
+    // A path that could not be looked at is not gone, and only a walk that came to its end gets here.
+    for (const key of known.keys()) if (!unreadable.has(key) && !isUnknown(key)) keys.add(key)
+    return difference(tree, keys, signal)
+  }
+
+  /** What is there now at these paths beside what is known; `next` and `changed` are whole when `changes` has come to its end. */
+  function difference(tree: LookedAt, keys: Iterable<string>, signal: AbortSignal): Difference {
     const next = new Map(known)
     const changed = new Set<string>()
     const skips = new Map<string, FileSkipReason>()
@@ -130,11 +171,6 @@ export function createCapturedWorkspace({
     for (const key of tree.unsafe) skips.set(key, 'unsafe_name')
     for (const key of tree.unreadable) skips.set(key, 'unreadable')
     for (const key of tree.leftOut) skips.set(key, 'ignored')
-    const isUnknown = belowAny(new Set(tree.unreadable))
-    const unreadable = new Set(tree.unreadable)
-    const keys = new Set([...tree.files.keys(), ...tree.empty])
-    // A path that could not be looked at is not gone, and only a walk that came to its end gets here.
-    for (const key of known.keys()) if (!unreadable.has(key) && !isUnknown(key)) keys.add(key)
 
     async function* changes(): AsyncGenerator<[CapturedChange, ReadContent | undefined]> {
       for (const key of [...keys].sort()) {

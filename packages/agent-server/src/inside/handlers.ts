@@ -11,6 +11,7 @@ import { runExec, type ExecParams } from './exec.ts'
 import { readWorkspaceFile, writeWorkspaceFile } from './files.ts'
 import { agentPaths, hydrateWorkspace, type HydrateParams } from './hydrate.ts'
 import { createIgnoredPaths } from './ignored-paths.ts'
+import { createPathHints, type PathHints } from './path-hints.ts'
 import { createCapturedRepository, type CapturedRepository } from './repository/captured-repository.ts'
 import { createWorkspaceLook } from './workspace-look.ts'
 import type { InsideSettings } from './settings.ts'
@@ -19,6 +20,7 @@ interface Ready {
   readonly settings: InsideSettings
   readonly workspace: CapturedWorkspace
   readonly repository: CapturedRepository
+  readonly hints: PathHints
   readonly env: Readonly<Record<string, string>>
   readonly agentWork: AgentWork
   /** What was hydrated. */
@@ -42,16 +44,18 @@ export function createHandlers(): {
       const repository = createCapturedRepository(settings.workdir, settings.home)
       const ignored = createIgnoredPaths(settings.workdir, settings.home)
       const look = createWorkspaceLook({ root: settings.workdir, ignored, policy: settings.ignored })
+      const hints = createPathHints(settings.workdir)
       const workspace = createCapturedWorkspace({
         root: settings.workdir,
         look,
         ignored,
         repository,
+        hints,
         maxFileBytes: settings.maxFileBytes,
       })
       const env = settings.egressSocket === undefined ? {} : await startEgressRelay(settings.egressSocket)
       const agentWork = createAgentWork(settings.workdir, settings.home)
-      ready = { settings, workspace, repository, env, agentWork }
+      ready = { settings, workspace, repository, hints, env, agentWork }
     },
     async ping() {},
     async exec(params: ExecParams, call: CallStream, signal: AbortSignal) {
@@ -100,6 +104,29 @@ export function createHandlers(): {
     async capture(_: unknown, call: CallStream, signal: AbortSignal) {
       return need().workspace.capture(captureTo(call), signal)
     },
+    async captureHinted(_: unknown, call: CallStream, signal: AbortSignal) {
+      const { workspace, hints } = need()
+      const from = performance.now()
+      try {
+        return await workspace.captureHinted(captureTo(call), signal)
+      } finally {
+        hints.rest(restFactor * (performance.now() - from))
+      }
+    },
+    /** A message for each hint, until the host has heard enough. */
+    async hints(_: unknown, call: CallStream, signal: AbortSignal) {
+      let sending = false
+      const tell = () => {
+        if (sending) return
+        sending = true
+        void call
+          .send({})
+          .catch(() => {})
+          .finally(() => (sending = false))
+      }
+      need().hints.begin(tell, signal)
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+    },
     async readFile({ path, maxBytes }: { path: string; maxBytes: number }, call: CallStream) {
       const bytes = await readWorkspaceFile(need().settings.workdir, path, maxBytes)
       for (let start = 0; start < bytes.length; start += 64 << 10) {
@@ -126,6 +153,9 @@ export function createHandlers(): {
     },
   }
 }
+
+/** Captures by hints take at most a tenth of the time. */
+const restFactor = 9
 
 function captureTo(call: CallStream): CaptureOutput {
   return {
