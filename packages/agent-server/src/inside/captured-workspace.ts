@@ -6,6 +6,8 @@ import type { WrittenWorkspace } from './hydrate.ts'
 import type { IgnoredPaths } from './ignored-paths.ts'
 import type { CapturedRepository } from './repository/captured-repository.ts'
 import type { PathHints } from './path-hints.ts'
+import type { AgentActivity } from './agent-activity.ts'
+import { expectFiles } from './vanished-files.ts'
 import { readContent, type ReadContent } from './read-content.ts'
 import {
   knownFolder,
@@ -46,6 +48,7 @@ export interface CapturedWorkspaceParts {
   readonly ignored: IgnoredPaths
   readonly repository: CapturedRepository
   readonly hints: PathHints
+  readonly activity: AgentActivity
   readonly maxFileBytes: number
 }
 
@@ -64,6 +67,7 @@ export function createCapturedWorkspace({
   ignored,
   repository,
   hints,
+  activity,
   maxFileBytes,
 }: CapturedWorkspaceParts): CapturedWorkspace {
   let known: KnownPaths = new Map()
@@ -151,7 +155,11 @@ export function createCapturedWorkspace({
 
   async function walkedDifference(signal: AbortSignal): Promise<Difference> {
     hints.forget()
-    const tree = await look.look(known, signal)
+    const mayHaveChanged = activity.sinceLast()
+    const seen = await look.look(known, signal)
+    const tree = mayHaveChanged
+      ? seen
+      : await expectFiles(fileKeys(known, seen), seen, () => look.look(known, signal), signal)
     hints.follow(tree.folders)
     const isUnknown = belowAny(new Set(tree.unreadable))
     const unreadable = new Set(tree.unreadable)
@@ -237,6 +245,15 @@ export function createCapturedWorkspace({
       sizeOf: (key: string) => tree.files.get(key)?.stat.size,
     }
   }
+}
+
+/** The files that are known, but for those that a look could not see. */
+function fileKeys(known: KnownPaths, { unreadable }: LookedAt): string[] {
+  const unseen = new Set(unreadable)
+  const isUnseen = belowAny(unseen)
+  return [...known].flatMap(([key, entry]) =>
+    entry.fileType === 'dir' || unseen.has(key) || isUnseen(key) ? [] : [key],
+  )
 }
 
 const maxWrong = 1000

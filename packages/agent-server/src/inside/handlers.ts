@@ -3,6 +3,7 @@ import { pathBytes } from '@tutti/workspace'
 import type { CallHandler } from '../link/callee.ts'
 import type { CallStream } from '../link/call.ts'
 import { contentHead, toWireChange } from '../wire-change.ts'
+import { createAgentActivity, type AgentActivity } from './agent-activity.ts'
 import { createAgentWork, type AgentWork } from './agent-work.ts'
 import { createCapturedWorkspace, type CaptureOutput, type CapturedWorkspace } from './captured-workspace.ts'
 import { startEgressRelay } from './egress-relay.ts'
@@ -15,12 +16,14 @@ import { createPathHints, type PathHints } from './path-hints.ts'
 import { createCapturedRepository, type CapturedRepository } from './repository/captured-repository.ts'
 import { createWorkspaceLook } from './workspace-look.ts'
 import type { InsideSettings } from './settings.ts'
+import { VanishedFiles } from './vanished-files.ts'
 
 interface Ready {
   readonly settings: InsideSettings
   readonly workspace: CapturedWorkspace
   readonly repository: CapturedRepository
   readonly hints: PathHints
+  readonly activity: AgentActivity
   readonly env: Readonly<Record<string, string>>
   readonly agentWork: AgentWork
   /** What was hydrated. */
@@ -45,26 +48,26 @@ export function createHandlers(): {
       const ignored = createIgnoredPaths(settings.workdir, settings.home)
       const look = createWorkspaceLook({ root: settings.workdir, ignored, policy: settings.ignored })
       const hints = createPathHints(settings.workdir)
+      const activity = createAgentActivity(settings.isolated)
       const workspace = createCapturedWorkspace({
         root: settings.workdir,
         look,
         ignored,
         repository,
         hints,
+        activity,
         maxFileBytes: settings.maxFileBytes,
       })
       const env = settings.egressSocket === undefined ? {} : await startEgressRelay(settings.egressSocket)
       const agentWork = createAgentWork(settings.workdir, settings.home)
-      ready = { settings, workspace, repository, hints, env, agentWork }
+      ready = { settings, workspace, repository, hints, activity, env, agentWork }
     },
     async ping() {},
     async exec(params: ExecParams, call: CallStream, signal: AbortSignal) {
-      const { settings, env } = need()
-      return runExec(params, call, signal, {
-        workdir: settings.workdir,
-        stopGraceMs: settings.stopGraceMs,
-        env,
-      })
+      const { settings, env, activity } = need()
+      const { workdir, stopGraceMs } = settings
+      const ended = activity.began()
+      return runExec(params, call, signal, { workdir, stopGraceMs, env }).finally(ended)
     },
     async hydrate(params: HydrateParams, call: CallStream, signal: AbortSignal) {
       const { settings, workspace, repository, env } = need()
@@ -102,7 +105,7 @@ export function createHandlers(): {
       await need().workspace.absorb(signal)
     },
     async capture(_: unknown, call: CallStream, signal: AbortSignal) {
-      return need().workspace.capture(captureTo(call), signal)
+      return need().workspace.capture(captureTo(call), signal).catch(endWhenVanished)
     },
     async captureHinted(_: unknown, call: CallStream, signal: AbortSignal) {
       const { workspace, hints } = need()
@@ -152,6 +155,13 @@ export function createHandlers(): {
       if (ready) await endOtherProcesses(ready.settings.isolated, ready.settings.stopGraceMs)
     },
   }
+}
+
+/** A sandbox whose files have vanished is lost, and its host finds that out as it finds out any other end. */
+function endWhenVanished(error: unknown): never {
+  if (!(error instanceof VanishedFiles)) throw error
+  process.stderr.write(error.message, () => process.exit(1))
+  throw error
 }
 
 /** Captures by hints take at most a tenth of the time. */
