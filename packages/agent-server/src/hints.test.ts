@@ -17,6 +17,8 @@ beforeAll(async () => {
 })
 afterAll(() => bench.dispose())
 
+const eventually = (look: () => void) => vi.waitFor(look, { timeout: 20_000, interval: 20 })
+
 /** A sandbox with everything that hints have brought so far. */
 async function watched() {
   const { server } = await bench.start()
@@ -46,12 +48,12 @@ async function capture(server: AgentServer, by: 'capture' | 'captureHinted'): Pr
 test('a saved file is captured by itself, and the whole capture after it has nothing more to say of it', async () => {
   const { server, found } = await watched()
   await shell(server, 'echo 1 > src/a.ts; echo new > src/c.ts; ln -s a.ts src/l')
-  await vi.waitFor(() =>
+  await eventually(() =>
     expect(found.sort()).toEqual(['created src/c.ts new', 'created src/l a.ts', 'modified src/a.ts 1']),
   )
   // As editors save: the file beside it is gone before anyone looks.
   await shell(server, 'echo 2 > src/.b.tmp && mv src/.b.tmp src/b.ts')
-  await vi.waitFor(() => expect(found).toContain('modified src/b.ts 2'))
+  await eventually(() => expect(found).toContain('modified src/b.ts 2'))
   const besides = (line: string) => !line.includes('.b.tmp')
   expect(found.filter(besides)).toHaveLength(4)
   expect((await capture(server, 'capture')).filter(besides)).toEqual([])
@@ -63,9 +65,9 @@ test('what a walk must decide is left to it: deletions, new folders, ignored fil
     server,
     'rm src/b.ts; mkdir -p new && echo n > new/n; echo log > x.log; mkdir -p empty; echo "*.tmp" >> .gitignore; echo t > y.tmp',
   )
-  await vi.waitFor(() => expect(hints()).toBeGreaterThan(0))
+  await eventually(() => expect(hints()).toBeGreaterThan(0))
   await shell(server, 'echo done > src/done')
-  await vi.waitFor(() => expect(found).toContain('created src/done done'))
+  await eventually(() => expect(found).toContain('created src/done done'))
   // y.tmp was not ignored by the rules of the last walk; the next one takes it for ignored.
   expect(found.filter((line) => !line.includes('y.tmp'))).toEqual(['created src/done done'])
   const whole = await capture(server, 'capture')
@@ -86,7 +88,7 @@ test('what a walk must decide is left to it: deletions, new folders, ignored fil
 test('hints and whole captures together give the digest of a walk', async () => {
   const { server, found } = await watched()
   await shell(server, 'echo 3 > src/a.ts; echo 4 > src/d.ts')
-  await vi.waitFor(() => expect(found).toHaveLength(2))
+  await eventually(() => expect(found).toHaveLength(2))
   const hinted = await server.captureHinted(recordCapture().sink, never)
   const whole = await server.capture(recordCapture().sink, never)
   expect(hinted).toEqual(whole)

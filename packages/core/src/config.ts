@@ -95,7 +95,7 @@ export const settings = {
     'ms',
     2 * second,
     'TUTTI_CAPTURE_INTERVAL',
-    'bounds the work that a lost sandbox can take with it',
+    'bounds the work that a lost sandbox can take with it; in a workspace so large that a capture takes more than a tenth of it, nine times as long as that',
   ),
   'turn.checkpoint_interval': setting(
     'ms',

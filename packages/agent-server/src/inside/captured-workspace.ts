@@ -74,6 +74,7 @@ export function createCapturedWorkspace({
   /** What these paths are to the host, which knows nothing of what was absorbed. */
   let absorbed = new Map<string, KnownPath | undefined>()
   let reported = new Set<string>()
+  let last = summarize(known, absorbed, 0)
   const absolute = (key: string) => pathBytes(Buffer.from(root).toString('latin1') + '/' + key)
 
   return {
@@ -92,7 +93,8 @@ export function createCapturedWorkspace({
       for (const key of tree.empty) next.set(key, knownFolder)
       known = next
       absorbed = new Map()
-      return { ...summarize(known, absorbed, 0), wrong: differing(known, written.expected) }
+      last = summarize(known, absorbed, 0)
+      return { ...last, wrong: differing(known, written.expected) }
     },
 
     async capture(output, signal) {
@@ -146,10 +148,12 @@ export function createCapturedWorkspace({
   async function commit(found: Difference, output: CaptureOutput, changes: number) {
     const notLogged = new Map(absorbed)
     for (const key of found.changed) notLogged.delete(key)
-    const summary = summarize(found.next, notLogged, changes)
+    // What is absorbed changes nothing for the host, so without changes the workspace is the one of before.
+    const summary = found.changed.size > 0 ? summarize(found.next, notLogged, changes) : { ...last, changes }
     const { takesState } = await output.committed(summary)
     known = found.next
     absorbed = notLogged
+    last = summary
     return { summary, takesState }
   }
 
