@@ -48,7 +48,10 @@ describe.skipIf(!temporalPath)('the workspace of a log position', { timeout: 120
       agent: 'embedded:scripted',
     })
     await agent.rest()
-    const [first, last] = (await agent.events()).filter((event) => event.type === 'workspace_captured')
+    const events = await agent.events()
+    const isCaptured = (event: { readonly type: string }) => event.type === 'workspace_captured'
+    const firstEnd = events.findIndex((event) => event.type === 'tool_call_completed')
+    const [first, last] = [events.slice(0, firstEnd).findLast(isCaptured), events.findLast(isCaptured)]
     const write = async (name: string, ...flags: readonly string[]) => {
       const to = join(folder, name)
       const run = await stack.run(['agent', 'workspace', agent.bcId, '--to', to, ...flags])
