@@ -40,11 +40,14 @@ describe.skipIf(!temporalPath)('the state of an agent, saved by a worker', { tim
     const { bcId } = agent
     const during = await agent.waitFor((event) => event.type === 'state_saved')
     // The catalog follows the event.
-    const info = await vi.waitFor(async () => {
-      const known = await client.composers.getBackgroundComposerInfo({ bcId })
-      expect(known.metadata).toBeDefined()
-      return known
-    }, { timeout: 20_000 })
+    const info = await vi.waitFor(
+      async () => {
+        const known = await client.composers.getBackgroundComposerInfo({ bcId })
+        expect(known.metadata).toBeDefined()
+        return known
+      },
+      { timeout: 20_000 },
+    )
     expect(info.metadata!.workflowStatus).toBe(CloudAgentWorkflowStatus.RUNNING)
     expect(info.metadata!.offsetKey < during.offset).toBe(true)
     await client.agents.stopAgent({ bcId })
