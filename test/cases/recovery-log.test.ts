@@ -125,7 +125,9 @@ describe.skipIf(!temporalPath)('the workspace of a log position', { timeout: 120
     await expect.poll(() => agent.state(), { timeout: 30_000 }).toBe('ERROR')
     expect((await agent.get()).state?.reason).toBe('data_loss')
 
-    const summary = JSON.parse((await verify('--at', before.offset)).stdout) as Summary
+    const atBefore = await verify('--at', before.offset)
+    expect(atBefore).toMatchObject({ code: 0 })
+    const summary = JSON.parse(atBefore.stdout) as Summary
     expect(summary.manifest_digest).toBe(before.manifestDigest)
     expect(summary.proven).toBe(true)
     const to = join(folder, 'before the hole')

@@ -8,7 +8,7 @@ import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { failWith, orFail, setupReasons } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
-import { pathFields, recoverWorkspace, type RecoveredWorkspace } from '@tutti/workspace/log'
+import { checkLog, pathFields, recoverWorkspace, type RecoveredWorkspace } from '@tutti/workspace/log'
 import type { RunEvent } from '@tutti/protocol'
 import { repositoryLocation } from '@tutti/store'
 import { createRunLogWriter, type RunLogWriter } from './run-log-writer.ts'
@@ -56,12 +56,15 @@ export function createProvisionSandbox(
         await log.write({ type: 'sandbox', incarnation, state: 'creating' })
         await log.flush()
         const recovered = await recoverWorkspace(deps.eventLog, bcId, signal)
+        // While the sandbox is made: an agent with a long past is as soon at work as any other.
+        const premise = checkLog(deps.eventLog, bcId, signal)
+        premise.catch(() => {})
         const commit = recovered.commit ?? base
         for (const call of recovered.openCalls)
           await log.write({ type: 'tool_call_completed', ...call, outcome: 'interrupted' })
         const booted = await boot(
           deps,
-          { input, config, mirror, commit, base, recovered, log, phase },
+          { input, config, mirror, commit, base, recovered, premise, log, phase },
           signal,
         )
         const { sandbox, server, manifestDigest } = booted
@@ -155,12 +158,13 @@ interface BootRequest {
   readonly commit: string
   readonly base: string
   readonly recovered: RecoveredWorkspace
+  readonly premise: Promise<void>
   readonly log: RunLogWriter
   readonly phase: (name: string) => void
 }
 
 async function boot(deps: ActivityDeps, request: BootRequest, signal: AbortSignal): Promise<Booted> {
-  const { input, config, mirror, commit, base, recovered, log, phase } = request
+  const { input, config, mirror, commit, base, recovered, premise, log, phase } = request
   const { changes, git, manifestDigest } = recovered
   const { bcId, incarnation } = input
   let failure = new BootFailure('boot', 'The time to get ready was over before the first boot.')
@@ -182,6 +186,7 @@ async function boot(deps: ActivityDeps, request: BootRequest, signal: AbortSigna
           ...(git && { git }),
           ...(manifestDigest !== undefined && { manifestDigest }),
           setupCommand: config.setupCommand,
+          premise,
           deadline: input.deadlineMs,
           onDenied: (target) => deps.log.info({ bc_id: bcId, target }, 'egress denied'),
           onStep(state) {
