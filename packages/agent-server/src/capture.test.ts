@@ -316,6 +316,7 @@ describe('capture', () => {
       { path: '.git', reason: 'unreadable' },
       { path: '.GIT', reason: 'unsafe_name' },
       { path: 'a\\.git', reason: 'unsafe_name' },
+      { path: 'nested/.git', reason: 'repository' },
     ])
     await destroy()
   })

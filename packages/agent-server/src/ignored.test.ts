@@ -68,6 +68,19 @@ describe('ignored files in a workspace', { timeout: 60_000 }, () => {
     return server
   }
 
+  test('what is not kept among them is told of, unless it lies in a folder that is left out', async () => {
+    const server = await start()
+    await shell(
+      server,
+      'mkdir -p cache/run cache/dist; mkfifo cache/run/pipe cache/dist/pipe; echo d > cache/dist/d; git init -q cache/dep; echo x > cache/dep/x',
+    )
+    const { found, skipped } = await captured(server)
+    expect(found).toEqual(['i cache/dep/x'])
+    expect(skipped).toEqual(['cache/dep/.git repository', 'cache/dist/ ignored', 'cache/run/pipe special'])
+    expect(await captured(server)).toMatchObject({ found: [], skipped: [] })
+    await server.close()
+  })
+
   test('are captured with their mark, or told of by path: a folder that is made again as a whole', async () => {
     const server = await start()
     await shell(

@@ -15,7 +15,8 @@ import {
   type KnownPaths,
   type WorkspaceSummary,
 } from './workspace-state.ts'
-import { belowAny, type WorkspaceLook } from './workspace-look.ts'
+import { belowAny } from './below-any.ts'
+import type { WorkspaceLook } from './workspace-look.ts'
 
 /** Takes what a capture finds, in path order. */
 export interface CaptureOutput {
@@ -29,10 +30,18 @@ export interface CaptureOutput {
 
 export interface CapturedWorkspace {
   /** Takes the whole workspace as it is for the state that the next capture compares with; nothing is ignored then. */
-  adopt(written: Written, signal: AbortSignal): Promise<WorkspaceSummary & { readonly wrong: string[] }>
+  adopt(written: Written, signal: AbortSignal): Promise<Adopted>
   capture(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
   /** Takes what has changed for no work of the agent's: the next capture compares with it, and its digest leaves it out. */
   absorb(signal: AbortSignal): Promise<void>
+}
+
+export interface Adopted {
+  readonly summary: WorkspaceSummary
+  /** Paths, as base64, that are not as they were written. */
+  readonly wrong: string[]
+  /** Files of submodules that are not there. */
+  readonly gone: readonly string[]
 }
 
 type Written = Pick<WrittenWorkspace, 'gitlinks' | 'expected'>
@@ -74,7 +83,8 @@ export function createCapturedWorkspace({
       for (const key of tree.empty) next.set(key, knownFolder)
       known = next
       absorbed = new Map()
-      return { ...summarize(known, absorbed, 0), wrong: differing(known, written.expected) }
+      const wrong = differing(known, written.expected)
+      return { summary: summarize(known, absorbed, 0), wrong, gone: tree.gone }
     },
 
     async capture(output, signal) {
@@ -84,7 +94,7 @@ export function createCapturedWorkspace({
         changes += 1
         await output.change(change, content)
       }
-      const own = await repository.changed(signal)
+      const own = await repository.changed(found.gone, signal)
       try {
         if (own.report) await output.gitState(own.report, own.bytes())
         for (const [path, reason] of own.problems) found.skips.set(path, reason)
@@ -128,6 +138,7 @@ export function createCapturedWorkspace({
     for (const [key, reason] of ignored.problems()) skips.set(key, reason)
     for (const key of tree.special) skips.set(key, 'special')
     for (const key of tree.unsafe) skips.set(key, 'unsafe_name')
+    for (const key of tree.repositories) skips.set(key, 'repository')
     for (const key of tree.unreadable) skips.set(key, 'unreadable')
     for (const key of tree.leftOut) skips.set(key, 'ignored')
     const isUnknown = belowAny(new Set(tree.unreadable))
@@ -198,6 +209,7 @@ export function createCapturedWorkspace({
       next,
       changed,
       skips,
+      gone: tree.gone,
       sizeOf: (key: string) => tree.files.get(key)?.stat.size,
     }
   }
