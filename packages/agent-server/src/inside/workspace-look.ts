@@ -64,11 +64,16 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
   const emptyIn = (
     { folders, unreadable }: Pick<ScannedTree, 'folders' | 'unreadable'>,
     files: Iterable<string>,
+    known: Before,
   ) => {
-    // What could not be looked at keeps its folder from being empty: what was known of it is still there.
-    const empty = emptyFolders(folders, [...files, ...unreadable], gitlinks.keys())
-    for (const key of unreadable) empty.delete(key)
-    return empty
+    if (unreadable.length === 0) return emptyFolders(folders, files, gitlinks.keys())
+    // What could not be looked at keeps its folder from being empty where something is known of it: that is still there.
+    const unseen = new Set(unreadable)
+    const isBelow = belowAny(unseen)
+    const still = [...known.keys()].filter((key) => unseen.has(key) || isBelow(key))
+    const holders = ancestors(still)
+    const seen = folders.filter((key) => !unseen.has(key) || holders.has(key))
+    return emptyFolders(seen, [...files, ...still], gitlinks.keys()).difference(unseen)
   }
   /** What is changed in submodules is in no commit of ours either: there they are what the base says. */
   async function withSubmodules(seen: LookedAt, known: Before, signal: AbortSignal): Promise<LookedAt> {
@@ -89,7 +94,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
     }
   }
   const nothingIgnored = (tree: ScannedTree, known: Before, signal: AbortSignal): Promise<LookedAt> => {
-    const empty = emptyIn(tree, tree.files.keys())
+    const empty = emptyIn(tree, tree.files.keys(), known)
     return withSubmodules({ ...tree, empty, ignored: new Set(), leftOut: [], gone: [] }, known, signal)
   }
 
@@ -147,6 +152,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
       return nothingIgnored(all, known, signal)
     }
     let tracked = await trackedOf(known, signal)
+    let holders = ancestors(tracked)
     const tree = await ask(all ?? (await walk(tracked, signal)), tracked, signal)
     const inIgnored = belowAny(ignoredPaths)
     const isIgnored = (key: string) => !tracked.has(key) && (ignoredPaths.has(key) || inIgnored(key))
@@ -155,6 +161,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
       // By the rules of now, which may be others than those by which git was asked what it tracks.
       ignored.rulesChanged()
       tracked = await trackedOf(known, signal)
+      holders = ancestors(tracked)
     }
 
     const files = new Map<string, ScannedFile>()
@@ -185,13 +192,16 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
       if (folder !== '' && left.length > maxToldOfFolder) leftOut.add(`${folder}/`)
       else for (const key of left) leftOut.add(key)
     }
-    // An empty folder that was kept stays so, whatever is ignored later.
-    const folders = tree.folders.filter((key) => !isIgnored(key) || known.get(key)?.mode === '040000')
+    for (const key of tree.folders) {
+      const left = isIgnored(key) && !holders.has(key) ? leftFolder(`${key}/`, rootOf(`${key}/`)) : undefined
+      if (left !== undefined) leftOut.add(`${left}/`)
+    }
     // That a folder is left out tells of all that is in it.
     const isInLeftOut = belowAny(new Set([...leftOut].map((key) => key.replace(/\/$/, ''))))
+    const folders = tree.folders.filter((key) => !isInLeftOut(`${key}/`))
     const special = tree.special.filter((key) => !isInLeftOut(key))
     const repositories = tree.repositories.filter((key) => !isInLeftOut(key))
-    const empty = emptyIn({ folders, unreadable: tree.unreadable }, [...files.keys(), ...ancestors(kept)])
+    const empty = emptyIn({ ...tree, folders }, [...files.keys(), ...ancestors(kept)], known)
     const seen = {
       ...tree,
       files,
