@@ -68,7 +68,6 @@ export function createProvisionSandbox(
           signal,
         )
         const { sandbox, server, manifestDigest } = booted
-        if (recovered.before) await log.write(recoveryOf(incarnation, commit, booted, recovered))
         const gone = new AbortController()
         void server.lost.then(() => gone.abort())
         const tracker = createWorkspaceTracker({
@@ -103,19 +102,26 @@ export function createProvisionSandbox(
           stopped: false,
           killed: false,
         }
+        try {
+          if (recovered.before) await log.write(recoveryOf(incarnation, commit, booted, recovered))
+          await log.write({
+            type: 'sandbox',
+            incarnation,
+            state: 'ready',
+            commit,
+            ...(isWhole(booted) && { manifestDigest }),
+          })
+          const logSequence = await log.flush()
+          await deps.catalog.agents.project(bcId, { logSequence, baseCommit: base, incarnation }, signal)
+        } catch (thrown) {
+          // Nobody can come to know of this sandbox: the next attempt makes another one.
+          await discard(deps, sessions, session)
+          throw thrown
+        }
         sessions.add(session)
         captureBetweenTurns(deps, session)
         captureHinted(deps, session)
         watchAnswers(deps, session)
-        await log.write({
-          type: 'sandbox',
-          incarnation,
-          state: 'ready',
-          commit,
-          ...(isWhole(booted) && { manifestDigest }),
-        })
-        const logSequence = await log.flush()
-        await deps.catalog.agents.project(bcId, { logSequence, baseCommit: base, incarnation }, signal)
       })
     return orFail(provision, setupReasons)
   }

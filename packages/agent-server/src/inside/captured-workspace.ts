@@ -18,7 +18,8 @@ import {
   type KnownPaths,
   type WorkspaceSummary,
 } from './workspace-state.ts'
-import { belowAny, type LookedAt, type WorkspaceLook } from './workspace-look.ts'
+import { belowAny } from './below-any.ts'
+import type { LookedAt, WorkspaceLook } from './workspace-look.ts'
 
 /** Takes what a capture finds, in path order. */
 export interface CaptureOutput {
@@ -32,12 +33,20 @@ export interface CaptureOutput {
 
 export interface CapturedWorkspace {
   /** Takes the whole workspace as it is for the state that the next capture compares with; nothing is ignored then. */
-  adopt(written: Written, signal: AbortSignal): Promise<WorkspaceSummary & { readonly wrong: string[] }>
+  adopt(written: Written, signal: AbortSignal): Promise<Adopted>
   capture(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
   /** What hints have told of, as far as that can be known without a walk: new content, and new files in known folders. */
   captureHinted(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
   /** Takes what has changed for no work of the agent's: the next capture compares with it, and its digest leaves it out. */
   absorb(signal: AbortSignal): Promise<void>
+}
+
+export interface Adopted {
+  readonly summary: WorkspaceSummary
+  /** Paths, as base64, that are not as they were written. */
+  readonly wrong: string[]
+  /** Files of submodules that are not there. */
+  readonly gone: readonly string[]
 }
 
 type Written = Pick<WrittenWorkspace, 'gitlinks' | 'expected'>
@@ -57,6 +66,8 @@ interface Difference {
   readonly next: KnownPaths
   readonly changed: ReadonlySet<string>
   readonly skips: Map<string, FileSkipReason>
+  /** What {@link LookedAt} says of it. */
+  readonly gone: readonly string[]
   sizeOf(key: string): bigint | undefined
 }
 
@@ -94,13 +105,13 @@ export function createCapturedWorkspace({
       known = next
       absorbed = new Map()
       last = summarize(known, absorbed, 0)
-      return { ...last, wrong: differing(known, written.expected) }
+      return { summary: last, wrong: differing(known, written.expected), gone: tree.gone }
     },
 
     async capture(output, signal) {
       const found = await walkedDifference(signal)
       const changes = await putOut(found, output)
-      const own = await repository.changed(signal)
+      const own = await repository.changed(found.gone, signal)
       try {
         if (own.report) await output.gitState(own.report, own.bytes())
         for (const [path, reason] of own.problems) found.skips.set(path, reason)
@@ -181,6 +192,7 @@ export function createCapturedWorkspace({
     for (const [key, reason] of ignored.problems()) skips.set(key, reason)
     for (const key of tree.special) skips.set(key, 'special')
     for (const key of tree.unsafe) skips.set(key, 'unsafe_name')
+    for (const key of tree.repositories) skips.set(key, 'repository')
     for (const key of tree.unreadable) skips.set(key, 'unreadable')
     for (const key of tree.leftOut) skips.set(key, 'ignored')
 
@@ -246,6 +258,7 @@ export function createCapturedWorkspace({
       next,
       changed,
       skips,
+      gone: tree.gone,
       sizeOf: (key: string) => tree.files.get(key)?.stat.size,
     }
   }
