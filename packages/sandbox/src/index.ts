@@ -2,17 +2,14 @@ export type {
   Exec,
   ExecExit,
   ExecRequest,
+  HostSandboxProvider,
   LimitName,
   Sandbox,
   SandboxProvider,
   SandboxRef,
   SandboxSpec,
 } from './port.ts'
-export {
-  createLocalSandboxes,
-  type LocalSandboxesOptions,
-  type LocalSandboxProvider,
-} from './local-sandboxes.ts'
+export { createLocalSandboxes, type LocalSandboxesOptions } from './local-sandboxes.ts'
 export type { LimiterKind } from './resource-group.ts'
 export { sandboxMarker } from './sandbox-marker.ts'
 export { describeLocalSandbox, type LocalSandboxDescription } from './describe-local-sandbox.ts'

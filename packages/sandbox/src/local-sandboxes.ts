@@ -12,7 +12,7 @@ import { forgottenFiles } from './forgotten-files.ts'
 import { killSandboxNow } from './kill-sandbox-now.ts'
 import { createLocalSandbox, type LocalSandbox } from './local-sandbox.ts'
 import { pickLimiter } from './pick-limiter.ts'
-import type { SandboxProvider, SandboxRef, SandboxSpec } from './port.ts'
+import type { HostSandboxProvider, SandboxRef, SandboxSpec } from './port.ts'
 import type { LimiterKind, ResourceLimiter } from './resource-group.ts'
 import { canMountDisk, makeDisk, removeDisk } from './sandbox-disk.ts'
 import {
@@ -45,21 +45,13 @@ export interface LocalSandboxesOptions {
   readonly bubblewrapPath?: string
 }
 
-export interface LocalSandboxProvider extends SandboxProvider {
-  readonly name: 'local'
-  /** Ends every sandbox under the root whose maker process is dead. Returns what was ended. For the start and the reaper. */
-  reap(signal: AbortSignal): Promise<readonly SandboxRef[]>
-  /** Kills and removes every sandbox of this process at once. Synchronous: the process exits next. */
-  kill(): void
-}
-
 /**
  * Sandboxes as processes of this host: bubblewrap namespaces, or a plain process group when isolation `none` is asked for.
  *
  * A sandbox lives no longer than the process that made it: it dies with it (bubblewrap), or is ended by the next {@link
- * LocalSandboxProvider.reap}. So `attach` only finds sandboxes of this process.
+ * HostSandboxProvider.reap}. So `attach` only finds sandboxes of this process.
  */
-export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandboxProvider {
+export function createLocalSandboxes(options: LocalSandboxesOptions): HostSandboxProvider {
   const { root, nodePath, stopGraceMs = settings['stop.grace'].default, clock = systemClock } = options
   const living = new Map<string, Promise<LocalSandbox>>()
   const ending = new Map<string, Promise<void>>()
@@ -154,7 +146,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
     living.delete(id)
   }
 
-  const provider: LocalSandboxProvider = {
+  const provider: HostSandboxProvider = {
     name: 'local',
 
     async create(spec, signal) {

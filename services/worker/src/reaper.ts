@@ -1,11 +1,11 @@
 import type { ActivityLog, HostSession, Sessions } from '@tutti/activities'
 import { removeAbandonedEgress } from '@tutti/agent-server'
 import type { AgentId, Clock } from '@tutti/core'
-import type { LocalSandboxProvider } from '@tutti/sandbox'
+import type { HostSandboxProvider } from '@tutti/sandbox'
 import type { Catalog } from '@tutti/store'
 
 export interface ReaperDeps {
-  readonly sandboxes: LocalSandboxProvider
+  readonly sandboxes: HostSandboxProvider
   readonly sessions: Sessions
   readonly endSession: (session: HostSession) => Promise<void>
   readonly catalog: Catalog

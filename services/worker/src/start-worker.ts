@@ -18,7 +18,6 @@ import {
 } from '@tutti/core'
 import type { Forge } from '@tutti/forge'
 import type { Mirrors } from '@tutti/git'
-import { createLocalSandboxes } from '@tutti/sandbox'
 import type { Catalog, EventLog } from '@tutti/store'
 import { findStrategy } from '@tutti/synthesis'
 import { releaseSandboxSignal, turnWaitingSignal } from '@tutti/workflows'
@@ -27,6 +26,7 @@ import { NativeConnection, Worker } from '@temporalio/worker'
 import type { Registry } from 'prom-client'
 import { createAgentServers } from './agent-servers.ts'
 import { bundleWorkflows } from './bundle-workflows.ts'
+import { openSandboxes } from './open-sandboxes.ts'
 import { startReaper } from './reaper.ts'
 import { checkSearchAttributes } from './search-attributes.ts'
 import { logActivities } from './log-activities.ts'
@@ -96,6 +96,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     monotonic,
   })
   const { log, observe } = logActivities(options.log, monotonic)
+  const sandboxes = await openSandboxes(options)
   const stores = { ...options.stores, eventLog: metrics.measured(options.stores.eventLog) }
   const drain = new AbortController()
   // First, so that a port that is taken leaves nothing behind.
@@ -111,13 +112,6 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   ])
   await checkSearchAttributes(connection, temporal.namespace)
   const client = new Client({ connection, namespace: temporal.namespace })
-  const sandboxes = createLocalSandboxes({
-    root: options.sandboxRoot,
-    dataDir: options.dataDir,
-    nodePath: process.execPath,
-    stopGraceMs: config['stop.grace'],
-    clock,
-  })
   const deps: ActivityDeps = {
     ...stores,
     sandboxes,

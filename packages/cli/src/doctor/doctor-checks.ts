@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { TuttiError } from '@tutti/core'
 import { findTemporalServer } from '@tutti/temporal-binary'
+import type { ResolvedConfig } from '../config/load-config.ts'
 import type { CliContext } from '../context.ts'
 import { checkStatusName } from '../output/enum-name.ts'
 import { sandboxCheck } from './sandbox-check.ts'
@@ -33,7 +34,7 @@ export async function doctorChecks(context: CliContext): Promise<DoctorCheckResu
     node(),
     git(),
     temporal(context),
-    sandbox(),
+    sandbox(context),
     stores(context),
     forge(),
     configuration(context),
@@ -91,11 +92,17 @@ async function temporal({ deps, signal }: CliContext): Promise<DoctorCheckResult
   })
 }
 
-async function sandbox(): Promise<DoctorCheckResult> {
+async function sandbox(context: CliContext): Promise<DoctorCheckResult> {
+  let config: ResolvedConfig
+  try {
+    config = context.config().values
+  } catch {
+    return check('sandbox', 'skipped', 'the settings cannot be read')
+  }
   // A folder of its own: looking must not make the data folder.
   const root = await mkdtemp(join(tmpdir(), 'tutti-doctor-'))
   try {
-    return await sandboxCheck(root)
+    return await sandboxCheck(root, config, context.deps.env)
   } finally {
     await rm(root, { recursive: true, force: true })
   }
