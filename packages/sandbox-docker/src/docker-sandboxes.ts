@@ -2,7 +2,7 @@ import { mkdir, readdir, realpath } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { orCancelled, settings, systemClock, throwIfCancelled, TuttiError, type Clock } from '@tutti/core'
 import { isAbandoned } from '@tutti/processes'
-import type { HostSandboxProvider, SandboxSpec } from '@tutti/sandbox'
+import type { HostSandboxProvider, SandboxRef, SandboxSpec } from '@tutti/sandbox'
 import { canMountDisk, checkMounts, createMountGuard, removeDisk, sandboxId } from '@tutti/sandbox/host'
 import type { ContainerInfo } from 'dockerode'
 import { checkImage, type CheckedImage } from './check-image.ts'
@@ -223,14 +223,21 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): HostSand
     async reap(signal) {
       const engine = await connect(signal)
       const orphans = (await containers(engine, signal)).filter(({ Labels }) => isOrphan(Labels))
-      for (const { Id } of orphans) await removeContainer(engine, Id, signal)
+      const ended: SandboxRef[] = []
+      const failures: unknown[] = []
+      for (const { Id, Labels } of orphans) {
+        await removeContainer(engine, Id, signal).then(
+          () => Labels[labelNames.id] !== undefined && ended.push(refOf(Labels)),
+          (error: unknown) => failures.push(error),
+        )
+      }
+      // What a container still has mounted cannot be removed, and is tried again with it.
       for (const name of await foldersOf(
         (folder) => isAbandoned(diskFolderKind, folder) || isAbandoned('probe', folder),
       ))
-        await removeDisk(join(root, name))
-      return orphans
-        .filter(({ Labels }) => Labels[labelNames.id] !== undefined)
-        .map(({ Labels }) => refOf(Labels))
+        await removeDisk(join(root, name)).catch((error: unknown) => failures.push(error))
+      if (failures.length > 0) throw failures[0]
+      return ended
     },
 
     kill() {

@@ -11,5 +11,6 @@ export type {
 } from './port.ts'
 export { createLocalSandboxes, type LocalSandboxesOptions } from './local-sandboxes.ts'
 export type { LimiterKind } from './resource-group.ts'
+export { removeAbandonedProbeRoots, withProbeRoot } from './probe-root.ts'
 export { sandboxMarker } from './sandbox-marker.ts'
 export { describeLocalSandbox, type LocalSandboxDescription } from './describe-local-sandbox.ts'

@@ -35,11 +35,17 @@ export async function openSandboxes(options: {
   // Most workers need none of it.
   const { createDockerSandboxes } = await import('@tutti/sandbox-docker')
   const socketPath = config['sandboxes.engine']
-  return createDockerSandboxes({
+  const sandboxes = createDockerSandboxes({
     ...common,
     image,
     pull: config['sandboxes.pull'],
     env,
     ...(socketPath !== '' && { socketPath }),
   })
+  const local = createLocalSandboxes(common)
+  return {
+    ...sandboxes,
+    // What a worker with other settings has left here is nobody else's to find.
+    reap: async (signal) => [...(await local.reap(signal)), ...(await sandboxes.reap(signal))],
+  }
 }

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { createCommandAdapter } from '@tutti/agent'
 import { createEmbeddedAdapter } from '@tutti/agent-embedded'
 import {
@@ -7,6 +8,7 @@ import {
   type ActivityDeps,
   type ActivityLog,
 } from '@tutti/activities'
+import { buildAgentServer } from '@tutti/agent-server'
 import type { BlobStore } from '@tutti/blob-store'
 import {
   agentWorkflowId,
@@ -112,11 +114,12 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   ])
   await checkSearchAttributes(connection, temporal.namespace)
   const client = new Client({ connection, namespace: temporal.namespace })
+  const serverPath = await buildAgentServer(join(options.cacheDir, 'agent-server'))
   const deps: ActivityDeps = {
     ...stores,
     sandboxes,
-    agentServers: await createAgentServers({
-      cacheDir: options.cacheDir,
+    agentServers: createAgentServers({
+      serverPath,
       stopGraceMs: config['stop.grace'],
       ignored: { files: config['workspace.ignored'], envFiles: config['workspace.env_files'] === 'yes' },
       onDenied: metrics.egressDenied,
@@ -154,6 +157,11 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     sessions,
     endSession: (session) => endSession(deps, sessions, session),
     catalog: stores.catalog,
+    mirrors: stores.mirrors,
+    blobs: stores.blobs,
+    retentionMs: config['agent.retention'],
+    cacheDir: options.cacheDir,
+    bundles: [workflowBundlePath, serverPath],
     host,
     clock,
     log,

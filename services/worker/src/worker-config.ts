@@ -15,4 +15,5 @@ export interface WorkerConfig {
   readonly 'stop.grace': number
   readonly 'stop.answer': number
   readonly 'turn.heartbeat_timeout': number
+  readonly 'agent.retention': number
 }

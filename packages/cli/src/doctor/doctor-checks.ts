@@ -1,11 +1,10 @@
 import { execFile } from 'node:child_process'
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { TuttiError } from '@tutti/core'
+import { withProbeRoot } from '@tutti/sandbox'
 import { findTemporalServer } from '@tutti/temporal-binary'
 import type { ResolvedConfig } from '../config/load-config.ts'
 import type { CliContext } from '../context.ts'
@@ -99,13 +98,7 @@ async function sandbox(context: CliContext): Promise<DoctorCheckResult> {
   } catch {
     return check('sandbox', 'skipped', 'the settings cannot be read')
   }
-  // A folder of its own: looking must not make the data folder.
-  const root = await mkdtemp(join(tmpdir(), 'tutti-doctor-'))
-  try {
-    return await sandboxCheck(root, config, context.deps.env)
-  } finally {
-    await rm(root, { recursive: true, force: true })
-  }
+  return withProbeRoot((root) => sandboxCheck(root, config, context.deps.env))
 }
 
 async function stores(context: CliContext): Promise<DoctorCheckResult> {

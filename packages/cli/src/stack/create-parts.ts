@@ -186,5 +186,6 @@ function workerConfig(config: ResolvedConfig): WorkerConfig {
     'stop.grace': Number(config['stop.grace']),
     'stop.answer': Number(config['stop.answer']),
     'turn.heartbeat_timeout': Number(config['turn.heartbeat_timeout']),
+    'agent.retention': Number(config['agent.retention']),
   }
 }
