@@ -53,6 +53,9 @@ export interface BlobStore {
   /** Whether the blob can be read now. Cheap: no bytes move. */
   has(id: BlobId, signal: AbortSignal): Promise<boolean>
 
+  /** Removes what killed puts left, and nothing of one that goes on. For the reaper. Absent where nothing can be left. */
+  removeLeftovers?(signal: AbortSignal): Promise<void>
+
   /**
    * Lets a client read the blob, or ranges of it, from the store itself. Not told here whether there is such a blob. The client hashes
    * what it gets: nobody else does. Absent where a store has no address of its own; clients then read through the API.
