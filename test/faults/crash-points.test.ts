@@ -34,6 +34,7 @@ const courses: readonly (readonly CrashPointName[])[] = [
   ['turn.run', 'deliver.pull_request'],
   ['turn.checkpoint', 'deliver.record'],
   ['turn.checkpoint_event'],
+  ['turn.checkpoint_kept'],
 ]
 
 describe.skipIf(!temporalPath)('a process that dies at a durable step, right before and right after', () => {

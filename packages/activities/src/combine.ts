@@ -13,16 +13,18 @@ export function createCombine(deps: ActivityDeps, configs: ConfigBlobs): Activit
     orFail(async () => {
       const signal = cancellationSignal()
       const { ensembleId } = input
-      const { mirror, base } = await openEnsemble(deps, configs, input, signal)
+      const { mirror, location, base } = await openEnsemble(deps, configs, input, signal)
       const row = await deps.catalog.ensembles.get(input.owner, ensembleId, signal)
       const attempts = new Map(
         (await deps.catalog.attempts.list(ensembleId, signal)).map((attempt) => [attempt.bcId, attempt]),
       )
+      const commits = input.attempts.map((bcId) => attempts.get(bcId)!.commit)
+      for (const commit of commits) await deps.mirrors.restore(location, commit, signal)
       const combined = await deps.crashPoint('ensemble.combine', () =>
         mirror.combine(
           {
             base,
-            attempts: input.attempts.map((bcId) => ({ bcId, commit: attempts.get(bcId)!.commit })),
+            attempts: input.attempts.map((bcId, at) => ({ bcId, commit: commits[at]! })),
             ref: mirrorRefs.synthesis(ensembleId),
             message: `${row.title}\n\nCombined by Tutti from ${input.attempts.length === 1 ? 'one attempt' : `${input.attempts.length} attempts`} of ${ensembleId}.`,
             atMs: row.createdAt,
@@ -30,6 +32,7 @@ export function createCombine(deps: ActivityDeps, configs: ConfigBlobs): Activit
           signal,
         ),
       )
+      await mirror.keep({ commit: combined.commit, onto: base, base }, signal)
       const reportBlobId = await deps.blobs.put(
         new TextEncoder().encode(JSON.stringify(combined.conflicts)),
         signal,

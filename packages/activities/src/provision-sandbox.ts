@@ -7,6 +7,7 @@ import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { failWith, orFail, setupReasons } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
+import { createKeepBase } from './keep-base.ts'
 import { pathFields, recoverWorkspace, type RecoveredWorkspace } from '@tutti/workspace/log'
 import type { RunEvent } from '@tutti/protocol'
 import { repositoryLocation } from '@tutti/store'
@@ -26,6 +27,7 @@ export function createProvisionSandbox(
   sessions: Sessions,
 ): Activities['provisionSandbox'] {
   const openBase = createOpenBase(deps)
+  const keepBase = createKeepBase(deps)
   return (input) => {
     const provision = () =>
       withHeartbeat(input.heartbeatMs, async (signal, phase) => {
@@ -39,9 +41,10 @@ export function createProvisionSandbox(
         phase('mirror')
         const location = await repositoryLocation(deps.catalog.repositories, owner, config.repository, signal)
         const { mirror, commit: base } = await openBase(
-          { owner, log: row.ensembleId ?? bcId, location, ref: config.ref },
+          { owner, log: row.ensembleId ?? bcId, location, ref: config.ref, known: row.baseCommit },
           signal,
         )
+        keepBase(mirror, base)
         const controller = new AbortController()
         const producer = { id: 'sandbox', epoch: incarnation }
         const log = await createRunLogWriter({
@@ -56,6 +59,8 @@ export function createProvisionSandbox(
         await log.flush()
         const recovered = await recoverWorkspace(deps.eventLog, bcId, signal)
         const commit = recovered.commit ?? base
+        // Another host may have made it.
+        if (commit !== base) await deps.mirrors.restore(location, commit, signal)
         for (const call of recovered.openCalls)
           await log.write({ type: 'tool_call_completed', ...call, outcome: 'interrupted' })
         const booted = await boot(
@@ -78,7 +83,7 @@ export function createProvisionSandbox(
           manifestDigest,
           git: recovered.git,
         })
-        const parts = { bcId, incarnation, baseCommit: base, commit, server, mirror, log, tracker }
+        const parts = { bcId, incarnation, baseCommit: base, commit, server, mirror, keepBase, log, tracker }
         const session: HostSession = {
           bcId,
           owner,

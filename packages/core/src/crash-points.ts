@@ -13,6 +13,7 @@ export const crashPoints = {
   'hydrate.workspace': 'the workspace is written into the sandbox',
   'turn.run': 'the agent works on a turn',
   'turn.checkpoint': 'the checkpoint commit is in the mirror',
+  'turn.checkpoint_kept': 'what the checkpoint commit adds is in the archive',
   'turn.checkpoint_event': 'the checkpoint event is in the log',
   'release.sandbox': 'a sandbox is destroyed and its lease given back',
   'ensemble.gather': 'the attempts are stored',

@@ -144,6 +144,8 @@ export type WorkspaceEvent =
       tree: string
       filesChanged: number
       manifestDigest: string
+      /** The archive has everything that the commit needs. Without it the base was still on its way there. */
+      kept?: true
     }
   | { type: 'git_commit'; sha: string; message: string }
   /** The agent's own repository as it is now: HEAD, refs, stash, index, and a merge or rebase in progress. */

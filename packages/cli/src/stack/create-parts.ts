@@ -78,8 +78,8 @@ async function openStores(dataDir: string, config: ResolvedConfig, env: Env): Pr
   const crashPoint = crashPointOf(env, dataDir)
   const telemetry = await startTelemetry(env)
   const store = await createSqliteStore({ path: join(dataDir, 'tutti.db'), wakeDir: dataDir, crashPoint })
-  const { blobs, close: closeBlobs } = await openBlobs(dataDir, config, crashPoint)
-  const mirrors = createMirrors({ root: join(dataDir, 'mirrors') })
+  const { blobs, archive, close: closeBlobs } = await openBlobs(dataDir, config, crashPoint)
+  const mirrors = createMirrors({ root: join(dataDir, 'mirrors'), archive })
   const { catalog } = store
   const forge = createLocalForge({
     catalog: catalog.pullRequests,

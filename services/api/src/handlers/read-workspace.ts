@@ -71,7 +71,7 @@ export function createReadWorkspace(deps: HandlerDeps) {
       )
     }
     const location = await repositoryLocation(catalog.repositories, owner, row.repository, signal)
-    const mirror = await mirrors.attach(location, signal)
+    const mirror = await mirrors.restore(location, commit, signal)
     const { changes } = recovered
     const changed = new Set(changes.map((change) => pathKey(changePath(change))))
     const states: PathState[] = []
