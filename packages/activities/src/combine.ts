@@ -6,6 +6,7 @@ import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { openEnsemble } from './ensemble-mirror.ts'
 import { orFail } from './fail.ts'
+import { createOwnedBlobs } from './owned-blobs.ts'
 
 /** Folds the named attempts into one commit. The same request makes the same commit, so that a repeat changes nothing. */
 export function createCombine(deps: ActivityDeps, configs: ConfigBlobs): Activities['combine'] {
@@ -33,11 +34,12 @@ export function createCombine(deps: ActivityDeps, configs: ConfigBlobs): Activit
         ),
       )
       await mirror.keep({ commit: combined.commit, onto: base, base }, signal)
-      const reportBlobId = await deps.blobs.put(
+      const { blobRefs } = deps.catalog
+      const blobs = createOwnedBlobs(deps.blobs, (ids, adding) => blobRefs.add(input.owner, ids, adding))
+      const reportBlobId = await blobs.put(
         new TextEncoder().encode(JSON.stringify(combined.conflicts)),
         signal,
       )
-      await deps.catalog.blobRefs.add(input.owner, [reportBlobId], signal)
       const event = {
         type: 'combined' as const,
         commit: combined.commit,

@@ -11,6 +11,7 @@ import { createKeepBase } from './keep-base.ts'
 import { pathFields, recoverWorkspace, type RecoveredWorkspace } from '@tutti/workspace/log'
 import type { RunEvent } from '@tutti/protocol'
 import { repositoryLocation } from '@tutti/store'
+import { createOwnedBlobs } from './owned-blobs.ts'
 import { createRunLogWriter, type RunLogWriter } from './run-log-writer.ts'
 import type { HostSession, Sessions } from './sessions.ts'
 import { createSessionWorkspace } from './session-workspace.ts'
@@ -51,7 +52,6 @@ export function createProvisionSandbox(
           ...deps,
           log: bcId,
           producer,
-          keepBlobs: (blobs, keeping) => deps.catalog.blobRefs.add(owner, blobs, keeping),
           signal: controller.signal,
         })
         // The first append shuts the last sandbox out of the log: what is read afterwards is all that it has left.
@@ -72,8 +72,10 @@ export function createProvisionSandbox(
         if (recovered.before) await log.write(recoveryOf(incarnation, commit, booted, recovered))
         const gone = new AbortController()
         void server.lost.then(() => gone.abort())
+        const { blobRefs } = deps.catalog
         const tracker = createWorkspaceTracker({
-          blobs: deps.blobs,
+          blobs: createOwnedBlobs(deps.blobs, (ids, using) => blobRefs.use(owner, ids, using)),
+          packs: createOwnedBlobs(deps.blobs, (ids, adding) => blobRefs.add(owner, ids, adding)),
           incarnation,
           write: (...events) => log.write(...events),
           checkPack: (...given) => mirror.checkPack(...given),

@@ -62,6 +62,7 @@ test('REC-13 twenty thousand events after the last commit', { timeout: 180_000 }
     superseded = true
     const tracker = createWorkspaceTracker({
       blobs: host!.deps.blobs,
+      packs: host!.deps.blobs,
       incarnation,
       write: (...events) => log.write(...events),
       checkPack: async () => {},

@@ -97,6 +97,21 @@ export function createBlobRefCatalog({
       return blobs.filter((_, at) => outcomes[at]?.changes === 1)
     },
 
+    async removable(blobs, usedBefore, signal) {
+      const queries = pages(blobs).map((page) =>
+        db
+          .selectFrom('blob_refs')
+          .select('blob_id')
+          .distinct()
+          .where('blob_id', 'in', page)
+          .where((where) => where.or([where('used_at', 'is', null), where('used_at', '>=', usedBefore)]))
+          .union(db.selectFrom('blob_removals').select('blob_id').where('blob_id', 'in', page)),
+      )
+      const found = await Promise.all(queries.map((query) => executor.read(query, signal)))
+      const needed = new Set(found.flat().map((row) => row.blob_id))
+      return blobs.filter((blob) => !needed.has(blob))
+    },
+
     async endRemoval(blobs, usedBefore, signal) {
       const statements = pages(blobs).flatMap((page) => [
         // Who has announced a use meanwhile waits for this, and stores the blob then.

@@ -457,7 +457,9 @@ export function testCatalogContract(name: string, createCatalog: () => Promise<C
       expect(await blobRefs.beginRemoval(all, 1, never)).toEqual([nobodys])
       await blobRefs.endRemoval([nobodys!], 1, never)
       const later = Date.now() + 60_000
+      expect(await blobRefs.removable(all, later, never)).toEqual([old, nobodys])
       expect(await blobRefs.beginRemoval(all, later, never)).toEqual([old, nobodys])
+      expect(await blobRefs.removable(all, later, never)).toEqual([])
       expect(await blobRefs.beginRemoval(all, later, never)).toEqual([])
       await blobRefs.endRemoval([old!, nobodys!], later, never)
       expect(await blobRefs.has('ann', old!, never)).toBe(false)

@@ -276,6 +276,8 @@ export interface BlobRefCatalog {
    * use one until {@link endRemoval}; when that does not come, the removal is another sweep's to end.
    */
   beginRemoval(blobs: readonly BlobId[], usedBefore: number, signal: AbortSignal): Promise<readonly BlobId[]>
+  /** Those that {@link beginRemoval} would return now. */
+  removable(blobs: readonly BlobId[], usedBefore: number, signal: AbortSignal): Promise<readonly BlobId[]>
   /** They are gone from the store: so is who may read them. */
   endRemoval(blobs: readonly BlobId[], usedBefore: number, signal: AbortSignal): Promise<void>
   /** Begins those removals anew that began before the given time and did not end: whoever began them is dead. */
