@@ -75,7 +75,7 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
   const openOf =
     (id: BlobId): OpenPack =>
     () =>
-      blobs.stream(id, taking)
+      packStore.stream(id, taking)
   const storePack = async (
     pack: AsyncIterable<Uint8Array>,
     onto: readonly BlobId[],

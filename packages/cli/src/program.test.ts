@@ -102,6 +102,7 @@ describe('help', () => {
         "config",
         "config list",
         "doctor",
+        "gc",
         "admin",
         "admin crash-points",
       ]

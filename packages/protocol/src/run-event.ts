@@ -175,6 +175,8 @@ export type FileSkipReason =
   | 'ignored'
   /** A submodule that could not be checked out again; what was changed in it is there. */
   | 'submodule'
+  /** The agent is EXPIRED, and no commit has it. */
+  | 'expired'
   /** git finds an object of the agent's unsafe. */
   | 'unsafe_object'
 

@@ -214,7 +214,7 @@ describe('while a sweep is under way', () => {
 
   test('two sweeps at once remove each blob once', async () => {
     const removed = await Promise.all([sweep(), sweep(), sweep()])
-    expect(removed.map((result) => result.removed).toSorted()).toEqual([0, 0, 1])
+    expect(removed.map((result) => result.removed).toSorted((one, other) => one - other)).toEqual([0, 0, 1])
   })
 
   test('one that dies half-way is ended by a later one, and not by one that follows at once', async () => {

@@ -13,6 +13,9 @@ export interface SweptBlobs {
   readonly bytes: number
 }
 
+/** It looks at every blob: not while everything starts, and not often. Days of retention do not need more. In milliseconds. */
+export const [firstBlobSweepMs, blobSweepMs] = [600_000, 6 * 3_600_000]
+
 /** Blobs that are removed together. */
 const batch = 100
 /** A batch that takes longer is given up; one that did not end for much longer is another sweep's. In milliseconds. */
