@@ -72,6 +72,24 @@ describe.skipIf(!temporalPath)('what is kept of an agent, and for how long', { t
     expect((await stack.run(['gc'])).stdout).toMatch(/^removed 0 of \d+ blobs/)
   })
 
+  test('with the database gone too, the agent is made again from the archive and the blobs, and goes on', async () => {
+    const events = await driveAgent(connect(stack), bcId).events()
+    await stack.stop()
+    for (const name of readdirSync(stack.dataDir))
+      if (name.startsWith('tutti.db')) rmSync(join(stack.dataDir, name))
+    rmSync(join(stack.dataDir, 'mirrors'), { recursive: true })
+    const rebuilt = await stack.json<{ logs: object[] }>(['admin', 'rebuild'])
+    expect(rebuilt.logs).toEqual([{ log: bcId, there: false, last: expect.any(Number) as number }])
+    expect((await stack.json<{ logs: object[] }>(['admin', 'rebuild'])).logs).toMatchObject([{ there: true }])
+    await stack.start()
+    const agent = driveAgent(connect(stack), bcId)
+    expect((await agent.events()).slice(0, events.length)).toEqual(events)
+    expect(await agent.state()).toBe('IDLE')
+    expect((await workspace('rebuilt')).listing).toEqual(before)
+    expect(await listNow(agent)).toEqual(before)
+    expect((await stack.run(['agent', 'get', bcId])).stdout).toContain('IDLE')
+  })
+
   test('an EXPIRED agent says what is kept of it, which is its last commit', async () => {
     await stack.stop()
     await stack.start({ TUTTI_RETENTION: '1s' })

@@ -26,7 +26,7 @@ const ofAgents: CrashPointName = 'agent.start'
  * steps that a turn begins anew after, for each ensemble.
  */
 const courses: readonly (readonly CrashPointName[])[] = [
-  ['log.append', 'release.sandbox'],
+  ['log.append', 'release.sandbox', 'log.archive'],
   ['catalog.write', 'ensemble.gather'],
   ['blob.put', 'ensemble.combine'],
   ['ensemble.start', 'admit.lease', 'provision.sandbox', 'deliver.push'],

@@ -104,6 +104,7 @@ describe('help', () => {
         "doctor",
         "gc",
         "admin",
+        "admin rebuild",
         "admin crash-points",
       ]
     `)

@@ -4,6 +4,7 @@
  */
 export const crashPoints = {
   'log.append': 'an event batch is committed to the run log',
+  'log.archive': 'a segment of a run log is in the archive',
   'catalog.write': 'a row of the catalog is committed',
   'blob.put': 'a blob appears under its name',
   'ensemble.start': 'the ensemble workflow is started after its row was written',

@@ -12,6 +12,7 @@ import { createRpcHandler } from './rpc-handler.ts'
 import { createSharedPort } from './shared-port.ts'
 import { blobSweepMs, firstBlobSweepMs, sweepBlobs } from './sweep-blobs.ts'
 import { expirySweepMs, sweepExpired } from './sweep-expired.ts'
+import { logSweepMs, sweepLogs } from './sweep-logs.ts'
 import { sweepPeriodically } from './sweep-periodically.ts'
 import { startSweepMs, sweepStarting } from './sweep-starting.ts'
 import { traceGateway } from './tracing.ts'
@@ -128,6 +129,7 @@ export function createApiServer(deps: ApiDeps): ApiServer {
       stopSweeps = [
         sweepPeriodically(deps, startSweepMs, sweepStarting),
         sweepPeriodically(deps, expirySweepMs(config['agent.retention']), sweepExpired),
+        sweepPeriodically(deps, logSweepMs, sweepLogs),
         sweepPeriodically(deps, blobSweepMs, removeBlobs, firstBlobSweepMs),
       ]
     },
