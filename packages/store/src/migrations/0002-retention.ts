@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Migration } from './migration.ts'
 
 /** What may be removed, and up to where logs are sealed. What there is already is kept for ever: nothing says what of it is not needed. */
@@ -12,5 +13,11 @@ export const retention: Migration = {
       .addColumn('owner', 'text', (column) => column.notNull())
       .addColumn('begun_at', 'bigint', (column) => column.notNull()),
     schema.alterTable('logs').addColumn('sealed', 'bigint', (column) => column.notNull().defaultTo(0)),
+    // Few logs are open, and they are looked for all the time.
+    schema
+      .createIndex('logs_open')
+      .on('logs')
+      .columns(['log_id'])
+      .where(sql<boolean>`sealed < last`),
   ],
 }
