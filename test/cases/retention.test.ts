@@ -38,7 +38,7 @@ describe.skipIf(!temporalPath)('what is kept of an agent, and for how long', { t
     await agent.rest()
     before = listingIn(await agent.events())
     expect(Object.keys(before)).toContain('dev.local')
-  })
+  }, 120_000)
   afterAll(async () => {
     await stack.remove()
     repository.remove()

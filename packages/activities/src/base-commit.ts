@@ -42,13 +42,18 @@ async function openBase(
   })
   const held = await there?.readRef(pinned, signal)
   if (there && held) return { mirror: there, commit: held }
+  let refusal: unknown
   const opened = await mirrors.open(location, signal).catch((thrown: unknown) => {
-    if (known !== undefined && !signal.aborted) return undefined
-    throw thrown
+    if (known === undefined || signal.aborted) throw thrown
+    refusal = thrown
+    return undefined
   })
   const resolved = known ?? (await opened!.resolve(ref, signal))
   const { answer } = await catalog.idempotency.claim(owner, `base/${log}`, 'base', resolved, signal)
-  const mirror = await mirrors.restore(location, answer, signal)
+  const mirror = await mirrors.restore(location, answer, signal).catch((thrown: unknown) => {
+    // That the source does not answer may pass.
+    throw refusal ?? thrown
+  })
   await mirror.updateRef(pinned, answer, signal)
   return { mirror, commit: answer }
 }

@@ -1,5 +1,7 @@
-import { rmSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { TuttiError } from '@tutti/core'
 import { afterEach, expect, test, vi } from 'vitest'
 import { createTestHost, captureNow, runInside, type TestHost } from './test-host.ts'
 
@@ -15,7 +17,7 @@ const look =
   'find . -path ./.git -prune -o -type f -print | sort | xargs tail -n +1; git status --porcelain; git log --format=%H'
 
 test(
-  'REC an agent goes on where neither the mirror nor the source is there any more',
+  'an agent goes on where neither the mirror nor the source is there any more',
   { timeout: 60_000 },
   async () => {
     host = await createTestHost({ files })
@@ -46,6 +48,14 @@ test(
     expect(recovery).toBeDefined()
     await host.lose(second)
     rmSync(join(host.folder, 'mirrors'), { recursive: true })
+    // It answers, and has another history.
+    const source = join(host.folder, 'source')
+    mkdirSync(source)
+    for (const args of [
+      ['init', '-q', '-b', 'main'],
+      ['-c', 'user.name=t', '-c', 'user.email=t@localhost', 'commit', '-q', '--allow-empty', '-m', 'other'],
+    ])
+      execFileSync('git', args, { cwd: source })
     const third = await host.provision(3)
     expect(await runInside(third, 'cat more.txt late.txt')).toBe('more\nafter the checkpoint')
     expect(third.workspace.commit).toBe(commit)
@@ -78,5 +88,28 @@ test(
     await runInside(session, 'echo two > a.txt')
     await host.checkpoint(session)
     expect((await host.events('checkpoint')).map(({ kept }) => kept)).toEqual([undefined, true])
+  },
+)
+
+test(
+  'a source that does not answer is what is told while the archive has not the base yet',
+  { timeout: 60_000 },
+  async () => {
+    host = await createTestHost({
+      files,
+      archive: (real) => ({
+        ...real,
+        put: (name, bytes, signal) =>
+          name.endsWith('.base.pack')
+            ? Promise.reject(new TuttiError('unavailable', 'full'))
+            : real.put(name, bytes, signal),
+      }),
+    })
+    const session = await host.provision(1)
+    await runInside(session, 'echo one > a.txt')
+    await host.checkpoint(session)
+    await host.lose(session)
+    loseMirrorsAndSource(host)
+    await expect(host.provision(2)).rejects.toThrow(/no readable git repository/)
   },
 )

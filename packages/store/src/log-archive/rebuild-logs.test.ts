@@ -120,9 +120,9 @@ test('an agent at rest is what it was: row, log, base, and who may read its blob
   await seal()
 
   expect(await rebuild()).toEqual([{ log: bcId, there: false, last: 5 }])
-  const strip = ({ updatedAt: _, ...row }: Awaited<ReturnType<typeof lost.catalog.agents.get>>) => row
   const before = await lost.catalog.agents.get('ann', bcId, never)
-  expect(strip(await rebuilt.catalog.agents.get('ann', bcId, never))).toEqual(strip(before))
+  const after = await rebuilt.catalog.agents.get('ann', bcId, never)
+  expect({ ...after, updatedAt: 0 }).toEqual({ ...before, updatedAt: 0 })
   const records = async ({ eventLog }: SqliteStore) => (await eventLog.read(bcId, 0, {}, never)).records
   expect(await records(rebuilt)).toEqual(await records(lost))
   expect(await rebuilt.catalog.repositories.get('ann', 'shop', never)).toMatchObject({
