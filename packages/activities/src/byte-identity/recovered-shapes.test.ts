@@ -11,18 +11,25 @@ beforeAll(async () => {
 })
 afterAll(() => host.remove())
 
-/** What seeds of `byte-identity.test.ts` have found, each as the least that shows it. */
+/** What seeds of `byte-identity.test.ts` have found, each as the least that shows it; what is in lines is captured one by one. */
 test.for([
   [
     'a link that git would not check out',
     'ln -sfn nowhere .gitmodules; mkdir -p d; ln -sfn nowhere d/.GITMODULES; ln -sfn x d/gitmod~1',
   ],
   ['folders on the way to what cannot be looked at', 'mkdir -p way/to/shut; chmod 000 way/to/shut'],
-] as const)('%s', { timeout: 60_000 }, async ([, line]) => {
+  [
+    'a flag of the index of what was there before it',
+    'mkdir d; echo d > d/d; git add d; git commit -qm d; git sparse-checkout set d; git update-index --skip-worktree d/d',
+    'rm -r d',
+  ],
+] as const)('%s', { timeout: 60_000 }, async ([, ...lines]) => {
   const session = await host.provision(incarnation)
-  const edit = { name: line, edit: { kind: 'shell', line, folder: '.' } } as const
-  const before = await runInside(session, [edit])
-  await captureNow(session)
+  let before = await runInside(session, [])
+  for (const line of lines) {
+    before = await runInside(session, [{ name: line, edit: { kind: 'shell', line, folder: '.' } }])
+    await captureNow(session)
+  }
   await host.checkpoint(session)
   await host.lose(session)
   incarnation += 1
