@@ -156,11 +156,11 @@ function readGit(): Record<string, string> {
     for (const file of filesAt(`.git/${name}`)) progress[file] = readFileSync(bytes(file)).toString('latin1')
   }
   return {
-    index: ask('ls-files', '-s', '-z'),
-    flags: ask('ls-files', '-v', '-z'),
+    index: ask('ls-files', '-s', '-v', '-z'),
     status: ask('status', '--porcelain=v2', '-z', '--untracked-files=all'),
-    head: ask('symbolic-ref', '-q', 'HEAD'),
-    commit: ask('rev-parse', '--verify', '-q', 'HEAD'),
+    head: filesAt('.git/HEAD')
+      .map((file) => readFileSync(file, 'latin1'))
+      .join(''),
     refs: ask('for-each-ref', '--format=%(refname) %(objectname) %(symref)'),
     stash: ask('stash', 'list', '--format=%H %gs'),
     progress: JSON.stringify(progress),

@@ -11,6 +11,8 @@ const { values } = parseArgs({
   },
 })
 const [seed, recoveries] = [Number(values.seed), Number(values.recoveries)]
+if (![seed, recoveries].every(Number.isSafeInteger))
+  throw new Error('--seed and --recoveries take whole numbers.')
 const stop = new AbortController()
 process.once('SIGINT', () => stop.abort())
 process.once('SIGTERM', () => stop.abort())
