@@ -19,6 +19,7 @@ import {
   systemClock,
   type AgentConfig,
   type AgentId,
+  type CrashPoint,
 } from '@tutti/core'
 import { createMirrors } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
@@ -58,6 +59,11 @@ export interface TestHost {
 export interface TestHostOptions {
   /** What the base commit has. */
   readonly files: Readonly<Record<string, string>>
+  /** Adds to the folder that becomes the base commit. */
+  readonly prepare?: (folder: string) => void
+  /** Largest file that is captured, in bytes. */
+  readonly maxFileBytes?: number
+  readonly crashPoint?: CrashPoint
   /** Stands before the real one. */
   readonly blobs?: (real: BlobStore) => BlobStore
   readonly eventLog?: (real: EventLog) => EventLog
@@ -75,7 +81,7 @@ const quiet = { log() {}, trace() {}, debug() {}, info() {}, warn() {}, error() 
 
 export async function createTestHost(options: TestHostOptions): Promise<TestHost> {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'tutti-host-')))
-  const source = createSource(join(folder, 'source'), options.files)
+  const source = createSource(join(folder, 'source'), options)
   const store = await createSqliteStore({ path: join(folder, 'tutti.db') })
   const filesystem = createFilesystemBlobStore({ root: join(folder, 'blobs') })
   const blobs = options.blobs?.(filesystem) ?? filesystem
@@ -85,6 +91,8 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
   const serverPath = await buildAgentServer(
     fileURLToPath(new URL('../../../node_modules/.cache/tutti/agent-server', import.meta.url)),
   )
+  const { maxFileBytes } = options
+  const largest = maxFileBytes === undefined ? {} : { maxFileBytes }
   const deps = {
     eventLog: options.eventLog?.(store.eventLog) ?? store.eventLog,
     catalog: store.catalog,
@@ -94,12 +102,12 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
     agentServers: {
       prepare: async ({ sourceObjects }) => ({
         readOnly: agentServerMounts({ serverPath, sourceObjects }),
-        start: (sandbox, signal) => startAgentServer({ sandbox, serverPath }, signal),
+        start: (sandbox, signal) => startAgentServer({ sandbox, serverPath, ...largest }, signal),
         discard: async () => {},
       }),
     } satisfies ActivityDeps['agentServers'],
     clock: systemClock,
-    crashPoint: noCrashPoints,
+    crashPoint: options.crashPoint ?? noCrashPoints,
     log: { info() {}, warn() {} },
     env: {},
     answerTimeoutMs: 60_000,
@@ -186,7 +194,7 @@ export async function captureNow({ workspace, log }: HostSession): Promise<void>
   await log.flush()
 }
 
-function createSource(path: string, files: Readonly<Record<string, string>>): string {
+function createSource(path: string, { files, prepare }: TestHostOptions): string {
   mkdirSync(path)
   const env = { PATH: process.env['PATH'], GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' }
   const git = (...args: string[]) => execFileSync('git', args, { cwd: path, env })
@@ -195,6 +203,7 @@ function createSource(path: string, files: Readonly<Record<string, string>>): st
     mkdirSync(dirname(join(path, name)), { recursive: true })
     writeFileSync(join(path, name), content)
   }
+  prepare?.(path)
   git('add', '-A')
   git('-c', 'user.name=t', '-c', 'user.email=t@localhost', 'commit', '-q', '-m', 'start')
   return path

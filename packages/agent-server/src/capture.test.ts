@@ -358,6 +358,10 @@ describe('capture', () => {
     const recorded = await capture(server)
     expect(named(recorded)).toEqual([])
     expect(recorded.skipped).toEqual([{ path: 'shut/a', reason: 'unreadable' }])
+    await shell(server, 'mkdir -p far/way/off; echo 1 > far/way/off/a')
+    await capture(server)
+    await shell(server, 'chmod 600 far')
+    expect((await capture(server)).changes).toEqual([])
     // But one of which nothing is known, and folders on the way to what nobody can look at, are.
     await shell(server, 'mkdir -p on/way lone; echo 1 > lone/a; mkdir -m 000 on/way/shut; chmod 600 lone')
     expect(named(await capture(server))).toEqual(['+ lone 040000', '+ on/way 040000'])

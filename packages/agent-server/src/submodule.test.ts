@@ -28,8 +28,10 @@ function withSubmodule(folder: string): void {
   renameSync(join(lib, '.git'), join(folder, 'lib.git'))
   rmSync(lib, { recursive: true })
   mkdirSync(lib)
+  mkdirSync(join(folder, 'mods/lib'), { recursive: true })
   writeFileSync(join(folder, '.gitmodules'), '[submodule "lib"]\n\tpath = lib\n\turl = ./lib.git\n')
-  execFileSync('git', ['update-index', '--add', '--cacheinfo', `160000,${commit},lib`], { cwd: folder })
+  for (const path of ['lib', 'mods/lib'])
+    execFileSync('git', ['update-index', '--add', '--cacheinfo', `160000,${commit},${path}`], { cwd: folder })
 }
 
 const inspect =
@@ -79,7 +81,7 @@ describe('a submodule', { timeout: 60_000 }, () => {
     await server.capture(recorded.sink, never)
     return recorded
   }
-  const init = 'git -c protocol.file.allow=always submodule -q update --init'
+  const init = 'git -c protocol.file.allow=always submodule -q update --init lib'
 
   test.each([
     ['edited, and has more', 'echo more >> file; echo new > new; mkdir -p a/b hollow; echo x > a/b/x'],
@@ -111,6 +113,22 @@ describe('a submodule', { timeout: 60_000 }, () => {
     await second.close()
   })
 
+  test.each([
+    ['its folder', 'rmdir lib'],
+    ['its folder, which something else has', 'rmdir lib; echo x > lib'],
+    ['the folders on the way to it', 'rm -r mods'],
+  ])('that is not checked out, without %s', async (_, work) => {
+    const first = await next()
+    await run(first, work)
+    const recorded = await capture(first)
+    const second = await next(recorded)
+    const list = 'find . -name .git -prune -o -name lib.git -prune -o -print | sort'
+    expect(await run(second, list)).toBe(await run(first, list))
+    expect(await capture(second)).toMatchObject({ changes: [], packs: [] })
+    await first.close()
+    await second.close()
+  })
+
   test('what was removed from it after a capture is gone too', async () => {
     const first = await next()
     await run(first, init)
@@ -119,6 +137,18 @@ describe('a submodule', { timeout: 60_000 }, () => {
     const recorded = await capture(first)
     expect(recorded.packs).toHaveLength(1)
     await first.close()
+  })
+
+  test('one that nobody may look into stays what it was', async () => {
+    const server = await next()
+    await run(server, `${init}; echo more >> lib/file; rm lib/gone`)
+    expect(await capture(server)).toMatchObject({ changes: [{}], skipped: [] })
+    await run(server, 'chmod 600 lib')
+    const shut = { changes: [], packs: [], skipped: [{ path: 'lib', reason: 'unreadable' }] }
+    expect(await capture(server)).toMatchObject(shut)
+    await run(server, 'chmod 000 lib')
+    expect(await capture(server)).toMatchObject({ changes: [], packs: [], skipped: [] })
+    await server.close()
   })
 
   test('what of it is not kept is told of', async () => {

@@ -15,7 +15,8 @@ import { answer, hydrated, contentMessage, execExit, execOutput, reported } from
 export interface ConnectOptions {
   /** The running agent server. */
   readonly exec: Exec
-  readonly settings: Omit<InsideSettings, 'maxFileBytes'>
+  /** Without `maxFileBytes`, that of `limits`. */
+  readonly settings: Omit<InsideSettings, 'maxFileBytes'> & Partial<Pick<InsideSettings, 'maxFileBytes'>>
   /** Told what the server writes to its standard error; for the log. */
   readonly onStderr?: (text: string) => void
 }
@@ -57,7 +58,7 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
     return reason
   })()
 
-  const maxFileBytes = limits.maxFileBytes
+  const { maxFileBytes = limits.maxFileBytes } = settings
   let onToolEnded: ((signal: AbortSignal) => Promise<void>) | undefined
   let captures: Promise<unknown> = Promise.resolve()
   const capture = (method: string, sink: CaptureSink, signal: AbortSignal) => {

@@ -15,6 +15,8 @@ export interface StartOptions {
   readonly stopGraceMs?: number
   /** Which ignored files are kept. Default: small ones, and none that may hold secrets. */
   readonly ignored?: IgnoredPolicy
+  /** Largest file that is captured, in bytes. Default: what the limits of the whole system say. */
+  readonly maxFileBytes?: number
   /** Whether the sandbox has the folder of an egress proxy mounted. Default false. */
   readonly egress?: boolean
   readonly onStderr?: (text: string) => void
@@ -36,6 +38,7 @@ export async function startAgentServer(options: StartOptions, signal: AbortSigna
         sourceObjects: sandbox.pathOf(insideMounts.sourceObjects),
         stopGraceMs: options.stopGraceMs ?? settings['stop.grace'].default,
         isolated: sandbox.isolated,
+        ...(options.maxFileBytes !== undefined && { maxFileBytes: options.maxFileBytes }),
         ignored: options.ignored ?? { files: 'small', envFiles: false },
         ...(options.egress ? { egressSocket: sandbox.pathOf(`${insideMounts.egress}/egress.sock`) } : {}),
       },

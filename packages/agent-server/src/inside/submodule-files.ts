@@ -18,7 +18,7 @@ export interface InSubmodules {
   /** What differs from what the base commit has, whether it is committed there or not: its remote may have none of it. */
   readonly files: ReadonlyMap<string, ScannedFile>
   readonly empty: readonly string[]
-  /** What their HEAD has and is not there. */
+  /** What their HEAD has and is not there, and the folders in which they belong. */
   readonly gone: readonly string[]
   /** Ignored files that are not kept, and folders with a slash behind them. */
   readonly leftOut: readonly string[]
@@ -32,12 +32,13 @@ export interface InSubmodules {
 /**
  * What of the work trees of submodules is the agent's. Of one that is not checked out, everything.
  *
- * @param known what was found before; it stays where git does not answer in time
+ * @param known what was found before, as `knownGone`; it stays where nobody can look, or git does not answer in time
  */
 export async function submoduleFiles(
   root: string,
   gitlinks: Gitlinks,
   known: ReadonlyMap<string, { readonly mode: string }>,
+  knownGone: readonly string[],
   policy: IgnoredPolicy,
   signal: AbortSignal,
 ): Promise<InSubmodules> {
@@ -53,11 +54,18 @@ export async function submoduleFiles(
   }
   for (const [gitlink, commit] of gitlinks) {
     const folder = `${root}/${pathBytes(gitlink).toString()}`
-    if (!lstatSync(folder, { throwIfNoEntry: false })?.isDirectory()) continue
-    const tree = await scanTree(folder, { signal })
-    const answer = lstatSync(`${folder}/.git`, { throwIfNoEntry: false })
-      ? await askGit(folder, commit, signal)
-      : none
+    const found = await scanFolder(folder, signal)
+    if (found === 'none') {
+      all.gone.push(...absent(root, gitlink))
+      continue
+    }
+    if (found === 'unreadable') {
+      all.unreadable.push(gitlink)
+      all.gone.push(...knownGone.filter((key) => key.startsWith(`${gitlink}/`)))
+      continue
+    }
+    const { tree, hasGit } = found
+    const answer = hasGit ? await askGit(folder, commit, signal) : none
     const below = (keys: Iterable<string>) => Array.from(keys, (key) => `${gitlink}/${key}`)
     const isKnown = (key: string) => known.has(`${gitlink}/${key}`)
     const isOwn = answer === late ? isKnown : (key: string) => !answer.unchanged.has(key)
@@ -69,7 +77,8 @@ export async function submoduleFiles(
     all.leftOut.push(...below([...left].filter(isShown)), ...below(folders).map((key) => `${key}/`))
     const holds = [...tree.files.keys(), ...tree.unreadable]
     all.empty.push(...below(emptyFolders(tree.folders, holds, []).difference(new Set(folders))))
-    if (answer !== late) all.gone.push(...below(answer.has.filter((key) => !isThere(tree, key))))
+    if (answer === late) all.gone.push(...knownGone.filter((key) => key.startsWith(`${gitlink}/`)))
+    else all.gone.push(...below(answer.has.filter((key) => !isIn(tree, key))))
     if (answer === unreadable) all.repositories.push(`${gitlink}/.git`)
     all.repositories.push(...below(tree.repositories.filter(isShown)))
     all.special.push(...below(tree.special.filter(isShown)))
@@ -145,8 +154,34 @@ function foldersOf(key: string): string[] {
   return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'))
 }
 
+/** Which of this folder and those that it lies in are not there. */
+function absent(root: string, gitlink: string): string[] {
+  return [...foldersOf(gitlink), gitlink].filter((key) => {
+    try {
+      return lstatSync(`${root}/${pathBytes(key).toString()}`, { throwIfNoEntry: false }) === undefined
+    } catch {
+      return false
+    }
+  })
+}
+
+/** What the workspace has in a submodule's place may be no folder, or one that the agent has shut. */
+async function scanFolder(
+  folder: string,
+  signal: AbortSignal,
+): Promise<{ tree: ScannedTree; hasGit: boolean } | 'none' | 'unreadable'> {
+  const at = (path: string) => lstatSync(path, { throwIfNoEntry: false })
+  try {
+    if (at(folder)?.isDirectory() !== true) return 'none'
+    return { tree: await scanTree(folder, { signal }), hasGit: at(`${folder}/.git`) !== undefined }
+  } catch {
+    signal.throwIfAborted()
+    return 'unreadable'
+  }
+}
+
 /** Also what could not be looked at. */
-function isThere(tree: ScannedTree, key: string): boolean {
+function isIn(tree: ScannedTree, key: string): boolean {
   if (tree.files.has(key)) return true
   return tree.unreadable.some((other) => key === other || key.startsWith(`${other}/`))
 }

@@ -18,7 +18,7 @@ export interface LookedAt extends ScannedTree {
   readonly ignored: ReadonlySet<string>
   /** Ignored files that are not kept, and folders with a slash behind them. */
   readonly leftOut: readonly string[]
-  /** Files of submodules that their HEAD has and that are not there. */
+  /** What submodules have and is not there, and the folders in which they belong. */
   readonly gone: readonly string[]
 }
 
@@ -42,6 +42,8 @@ const maxToldOfFolder = 100
 /** Walks a workspace, and finds out what of it git ignores. */
 export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookParts): WorkspaceLook {
   let gitlinks: Gitlinks = new Map()
+  /** Of submodules, when it was looked last. */
+  let gone: readonly string[] = []
   let ignoredPaths = new Set<string>()
   /** Asked about, and not ignored. */
   let settled = new Set<string>()
@@ -76,12 +78,13 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
     const still = [...known.keys()].filter((key) => unseen.has(key) || isBelow(key))
     const holders = ancestors(still)
     const seen = folders.filter((key) => !unseen.has(key) || holders.has(key))
-    return emptyFolders(seen, [...files, ...still], gitlinks.keys()).difference(unseen)
+    return emptyFolders(seen, [...files, ...still, ...holders], gitlinks.keys()).difference(unseen)
   }
   /** What is changed in submodules is in no commit of ours either: there they are what the base says. */
   async function withSubmodules(seen: LookedAt, known: Before, signal: AbortSignal): Promise<LookedAt> {
     if (gitlinks.size === 0) return seen
-    const own = await submoduleFiles(root, gitlinks, known, policy, signal)
+    const own = await submoduleFiles(root, gitlinks, known, gone, policy, signal)
+    gone = own.gone
     return {
       files: new Map([...seen.files, ...own.files]),
       ignored: new Set([...seen.ignored, ...own.files.keys()]),
@@ -272,6 +275,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
   return {
     async begin(known, links, signal) {
       gitlinks = links
+      gone = []
       seenFolders = new Set()
       crowded = new Set()
       ignoredPaths = new Set()

@@ -26,7 +26,9 @@ export async function readIndex(git: RepositoryGit): Promise<IndexState> {
   const unmerged: string[] = []
   const assumeUnchanged: string[] = []
   const skipWorktree: string[] = []
-  for (const line of entries(await git.reading(['ls-files', '--stage', '-v', '-z'], { env }))) {
+  // In a sparse checkout git passes over the flags of files that are there.
+  const list = ['-c', 'core.sparseCheckout=false', 'ls-files', '--stage', '-v', '-z']
+  for (const line of entries(await git.reading(list, { env }))) {
     const [, tag = '', entry = '', stage, path = ''] = /^(.) (\d+ [0-9a-f]+ (\d)\t([^]*))$/.exec(line) ?? []
     if (stage === '0') modes.set(path, entry.slice(0, entry.indexOf(' ')))
     else unmerged.push(entry)

@@ -24,14 +24,14 @@ export interface ReadState {
 /** Of the base commit, as path keys. */
 export interface Submodules {
   readonly gitlinks: readonly string[]
-  /** Files of them that are not there. */
+  /** What of them is not there: files, and the folders in which they belong. */
   readonly gone: readonly string[]
 }
 
 /** @throws TuttiError when HEAD or the refs cannot be read. */
 export async function readState(
   git: RepositoryGit,
-  submodules: Submodules,
+  { gitlinks, gone }: Submodules,
   signal: AbortSignal,
 ): Promise<ReadState> {
   const problems = new Map<string, FileSkipReason>()
@@ -68,7 +68,8 @@ export async function readState(
       tags: [...named.tags.keys()],
       ...(index && { index }),
       files,
-      submodules: await readSubmodules(git, submodules),
+      submodules: await readSubmodules(git, gitlinks),
+      ...(gone.length > 0 && { gone }),
     },
     named,
     tips: [...new Set([...(headCommit === undefined ? [] : [headCommit]), ...branches])],
@@ -88,16 +89,14 @@ function idsIn({ path, base64 }: KeptFile): string[] {
 
 async function readSubmodules(
   git: RepositoryGit,
-  { gitlinks, gone }: Submodules,
-): Promise<GitState['submodules']> {
-  const found: GitState['submodules'][number][] = []
+  gitlinks: readonly string[],
+): Promise<{ path: string; commit: string }[]> {
+  const found: { path: string; commit: string }[] = []
   for (const path of gitlinks) {
     const folder = join(dirname(git.gitDir), pathBytes(path).toString())
     if (!existsSync(join(folder, '.git'))) continue
     const answer = await git.inside(folder, ['rev-parse', '--verify', 'HEAD^{commit}']).catch(() => undefined)
-    if (!answer) continue
-    const goneHere = gone.filter((key) => key.startsWith(`${path}/`))
-    found.push({ path, commit: answer.toString().trim(), ...(goneHere.length > 0 && { gone: goneHere }) })
+    if (answer) found.push({ path, commit: answer.toString().trim() })
   }
   return found
 }

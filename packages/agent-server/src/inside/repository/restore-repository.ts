@@ -44,7 +44,7 @@ export async function restoreRepository(
   for (const file of state.files) restoreFile(workdir, file)
   const branches = state.refs.filter(([name]) => name.startsWith('refs/heads/')).map(([, id]) => id)
   const tips = 'commit' in state.head ? [state.head.commit, ...branches] : branches
-  return { tips, withoutSubmodules: await restoreSubmodules(git, workdir, state.submodules) }
+  return { tips, withoutSubmodules: await restoreSubmodules(git, workdir, state) }
 }
 
 function headOf({ head, refs }: GitState): string | undefined {

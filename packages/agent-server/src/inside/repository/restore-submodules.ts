@@ -13,10 +13,10 @@ import type { Git } from './restore-repository.ts'
 export async function restoreSubmodules(
   git: Git,
   workdir: string,
-  submodules: GitState['submodules'],
+  { submodules, gone = [] }: Pick<GitState, 'submodules' | 'gone'>,
 ): Promise<string[]> {
   const failed: string[] = []
-  for (const { path, commit, gone = [] } of submodules) {
+  for (const { path, commit } of submodules) {
     const name = pathBytes(path).toString()
     const folder = join(workdir, name)
     const aside = join(workdir, '.git', 'changed-in-submodule')
@@ -27,7 +27,7 @@ export async function restoreSubmodules(
     try {
       await git(['-c', 'protocol.file.allow=always', 'submodule', 'update', '--init', '--', name])
       await git(['-C', name, 'checkout', '-q', '--detach', commit])
-      for (const key of gone) removeFile(Buffer.from(workdir), key)
+      for (const key of gone) if (key.startsWith(`${path}/`)) removeFile(Buffer.from(workdir), key)
     } catch {
       failed.push(path)
       // At another commit it would be taken for what it is not.
@@ -37,7 +37,20 @@ export async function restoreSubmodules(
     if (existsSync(aside)) moveOver(Buffer.from(aside), Buffer.from(folder))
     rmSync(aside, { recursive: true, force: true })
   }
+  const folders = gone.filter((key) => !submodules.some(({ path }) => key.startsWith(`${path}/`)))
+  // The longest first: a folder goes after what is in it.
+  for (const key of folders.sort((a, b) => b.length - a.length)) removeFolder(Buffer.from(workdir), key)
   return failed
+}
+
+/** One that holds something stays. */
+function removeFolder(root: Buffer, key: string): boolean {
+  try {
+    rmdirSync(below(root, pathBytes(key)))
+    return true
+  } catch {
+    return false
+  }
 }
 
 const below = (folder: Buffer, name: Uint8Array) => Buffer.concat([folder, Buffer.from('/'), name])
@@ -46,11 +59,7 @@ const below = (folder: Buffer, name: Uint8Array) => Buffer.concat([folder, Buffe
 function removeFile(root: Buffer, key: string): void {
   rmSync(below(root, pathBytes(key)), { recursive: true, force: true })
   for (let slash = key.lastIndexOf('/'); slash > 0; slash = key.lastIndexOf('/', slash - 1)) {
-    try {
-      rmdirSync(below(root, pathBytes(key.slice(0, slash))))
-    } catch {
-      return
-    }
+    if (!removeFolder(root, key.slice(0, slash))) return
   }
 }
 

@@ -1,0 +1,82 @@
+import { isDeepStrictEqual } from 'node:util'
+import { eventPath } from '@tutti/workspace/log'
+import { pathKey } from '@tutti/workspace'
+import type { RecoveryEvent } from '@tutti/protocol'
+import type { InsideReport } from './inside-program.ts'
+
+export interface Missing {
+  readonly missing: RecoveryEvent['missing']
+  /** There is more of it. */
+  readonly isCut: boolean
+}
+
+/**
+ * How a recovered workspace differs from what it must be, in lines for people; empty when it does not. A path may differ when `missing` names it, or
+ * a folder that it is in.
+ */
+export function compareReports(
+  expected: InsideReport,
+  actual: InsideReport,
+  { missing, isCut }: Missing,
+): string[] {
+  const named = new Set(missing.map((entry) => pathKey(eventPath(entry)).replace(/\/$/, '')))
+  const isNamed = (key: string) => named.has(key) || parents(key).some((parent) => named.has(parent))
+  const wrong: string[] = []
+  for (const key of new Set([...Object.keys(expected.tree), ...Object.keys(actual.tree)])) {
+    const [before, after] = [expected.tree[key], actual.tree[key]]
+    if (isDeepStrictEqual(before, after) || isNamed(key) || isCut) continue
+    wrong.push(`${JSON.stringify(key)}: ${JSON.stringify(before)} is now ${JSON.stringify(after)}`)
+  }
+  // What lies in a nested repository that is none any more, git sees with other eyes.
+  const repositories = Object.entries(expected.tree).flatMap(([key, { type }]) =>
+    type === 'git' && actual.tree[key]?.type !== 'git' ? [key.slice(0, -'/.git'.length)] : [],
+  )
+  const isOther = (key: string) =>
+    isNamed(key) || repositories.some((folder) => key === folder || key.startsWith(`${folder}/`))
+  // A file that filters would write otherwise is as it was; git says so only while it remembers when it looked. The tree and the index are
+  // compared by themselves.
+  const isComparable = (entry: string) =>
+    !/^1 \.M N\.\.\. (\d+) \1 \1 /.test(entry) && !pathsOf(entry).some(isOther)
+  for (const question of Object.keys(expected.git)) {
+    if (named.has('.git') || (named.has('.git/index') && /index|status/.test(question))) continue
+    const [before, after] = [expected, actual].map(({ git }) => {
+      const entries = question === 'status' ? statusOf(git[question]!) : git[question]!.split(/[\0\n]/)
+      if (question === 'status') return entries.filter(isComparable)
+      if (question !== 'index') return entries
+      // Whether git keeps a flag depends on whether it can look at the file.
+      return entries.map((entry) => (isOther(entry.slice(entry.indexOf('\t') + 1)) ? entry.slice(2) : entry))
+    }) as [string[], string[]]
+    const lost = before.filter((entry) => !after.includes(entry))
+    const added = after.filter((entry) => !before.includes(entry))
+    if (lost.length + added.length > 0)
+      wrong.push(`${question}: ${JSON.stringify(lost)} is now ${JSON.stringify(added)}`)
+  }
+  return wrong
+}
+
+function parents(key: string): string[] {
+  const parts = key.split('/')
+  return parts.slice(0, -1).map((_, index) => parts.slice(0, index + 1).join('/'))
+}
+
+/** Entries of `status --porcelain=v2 -z`; a rename has both paths, with a NUL between. */
+function statusOf(text: string): string[] {
+  const fields = text.split('\0')
+  const entries: string[] = []
+  for (let at = 0; at < fields.length - 1; at += 1) {
+    const field = fields[at]!
+    entries.push(field.startsWith('2 ') ? `${field}\0${fields[(at += 1)]}` : field)
+  }
+  return entries
+}
+
+/** How many fields stand before the path, by the first letter of an entry. */
+const fieldsBefore: Readonly<Record<string, number>> = { '1': 8, '2': 9, u: 10 }
+
+function pathsOf(entry: string): string[] {
+  const paths = entry
+    .split(' ')
+    .slice(fieldsBefore[entry[0]!] ?? 1)
+    .join(' ')
+  return paths.split('\0').map((path) => path.replace(/\/$/, ''))
+}

@@ -1,0 +1,231 @@
+import { setTimeout } from 'node:timers/promises'
+import type { HostSession } from '../sessions.ts'
+import { captureNow, createTestHost, type TestHost } from '../test-host.ts'
+import { compareReports } from './compare-reports.ts'
+import { makeBase } from './make-base.ts'
+import { createFaultyPorts, faultSteps, type Fault } from './faulty-ports.ts'
+import type { InsideReport } from './inside-program.ts'
+import { randomEdits } from './random-edits.ts'
+import { runInside } from './run-inside.ts'
+import { createSeededRandom, type SeededRandom } from './seeded-random.ts'
+
+const never = new AbortController().signal
+
+/** What one agent lost and got back. */
+export interface Life {
+  /** How many recoveries were compared. */
+  readonly recoveries: number
+  /** How many of the faults that were laid came to pass. */
+  readonly faults: number
+}
+
+export interface LifeOptions {
+  /** Decides everything but the moments of kills that a clock decides. */
+  readonly seed: number
+  readonly recoveries: number
+  readonly signal: AbortSignal
+}
+
+/**
+ * One agent whose sandbox is lost again and again: edits by seed, captures and checkpoints, a kill at some point, a recovery, and a
+ * comparison of what is there with the newest state that was captured. What a recovery gives is what the next one begins with.
+ *
+ * @throws Error with the differences, and every edit since the beginning; the signal's reason when it is aborted.
+ */
+export async function liveThrough({ seed, recoveries, signal }: LifeOptions): Promise<Life> {
+  const random = createSeededRandom(seed)
+  const ports = createFaultyPorts()
+  const host = await createTestHost({
+    files: { 'in.txt': 'in\n', 'tool.sh': '#!/bin/sh\n', '.gitignore': '*.log\n' },
+    prepare: makeBase,
+    maxFileBytes: 8 << 20,
+    ...ports,
+  })
+  const history: string[] = []
+  let faults = 0
+  try {
+    let session = await host.provision(1)
+    let captured = await runInside(session, [])
+    for (let round = 1; round <= recoveries; round += 1) {
+      signal.throwIfAborted()
+      history.push(`— sandbox ${session.incarnation}`)
+      const told = (await host.events('recovery')).length
+      const seconds = 1e9 + round * 1000
+      const lost = await loseWork({ host, ports, random, session, captured, history, seconds })
+      if (lost.struck) faults += 1
+      session = await recover(host, ports, random, session.incarnation + 1, history)
+      const found = await runInside(session, [])
+      const events = (await host.events('recovery')).slice(told)
+      const wrong = await faultsOf(host, session, lost.expected, found, events)
+      if (wrong.length > 0)
+        throw new Error(
+          wrong
+            .slice(0, shownDifferences)
+            .map((line) => line.slice(0, 2000))
+            .join('\n'),
+        )
+      captured = found
+    }
+    return { recoveries, faults }
+  } catch (cause) {
+    signal.throwIfAborted()
+    const { message } = cause as Error
+    throw new Error(
+      `Seed ${seed} is not what was captured:\n${message}\nWhat was done:\n  ${history.join('\n  ')}`,
+      { cause },
+    )
+  } finally {
+    ports.disarm()
+    await host.remove()
+  }
+}
+
+const shownDifferences = 20
+
+/** @param events of all recoveries since the loss: one that was cut off has told what is missing, and the next has it no more */
+async function faultsOf(
+  host: TestHost,
+  session: HostSession,
+  expected: InsideReport | undefined,
+  found: InsideReport,
+  events: Awaited<ReturnType<TestHost['events']>>,
+): Promise<string[]> {
+  const recoveries = events.filter((event) => event.type === 'recovery')
+  const missing = recoveries.flatMap((event) => event.missing)
+  const isCut = recoveries.some(({ moreMissing }) => moreMissing !== undefined)
+  const wrong = expected ? compareReports(expected, found, { missing, isCut }) : []
+  if (wrong.length > 0) wrong.push(`Told as missing: ${JSON.stringify(missing)}`)
+  const isProven = recoveries.at(-1)?.proven === true
+  if (!isProven && (await host.events('workspace_captured')).length > 0)
+    wrong.push('The recovery says that nothing proves it.')
+  const before = await host.store.eventLog.head(host.bcId, never)
+  await captureNow(session)
+  const after = await host.store.eventLog.head(host.bcId, never)
+  if (after.last > before.last)
+    wrong.push(`A capture right after the recovery finds ${after.last - before.last} changes.`)
+  return wrong
+}
+
+interface Losing {
+  readonly host: TestHost
+  readonly ports: ReturnType<typeof createFaultyPorts>
+  readonly random: SeededRandom
+  readonly session: HostSession
+  readonly captured: InsideReport
+  readonly history: string[]
+  readonly seconds: number
+}
+
+/** Edits, and the end of the sandbox. @returns what a recovery must give; absent where no one can know */
+async function loseWork(losing: Losing): Promise<{ expected?: InsideReport; struck: boolean }> {
+  const { host, ports, random, session, history, seconds } = losing
+  let { captured } = losing
+  const kill = () => session.server.kill()
+  for (let more = random.below(2); more > 0; more -= 1) {
+    captured = await work(session, random, captured, history, seconds + more * 50)
+    await captureNow(session)
+    if (random.chance(0.3)) {
+      history.push('checkpoint')
+      await host.checkpoint(session)
+    }
+  }
+  const edits = randomEdits(random, captured)
+  history.push(...edits.map(({ name }) => name))
+  const way = random.pick(ways)
+  history.push(`the end: ${way}`)
+  if (way === 'while the agent works') {
+    const running = runInside(session, edits, { seconds, inspect: false }).catch(() => undefined)
+    await setTimeout(random.below(60))
+    const capture = captureNow(session).catch(() => undefined)
+    await setTimeout(random.below(60))
+    await host.lose(session)
+    await Promise.all([running, capture])
+    return { struck: false }
+  }
+  const now = await runInside(session, edits, { seconds })
+  if (way === 'nothing captured') {
+    await host.lose(session)
+    return { expected: captured, struck: false }
+  }
+  const before = await stateEvents(host)
+  const save = () =>
+    random.chance(0.5) || way === 'at a step' ? host.checkpoint(session).then(() => {}) : captureNow(session)
+  if (way === 'captured') {
+    await save()
+    await host.lose(session)
+    return { expected: now, struck: false }
+  }
+  if (way === 'during a capture') {
+    const saving = save().catch(() => undefined)
+    await setTimeout(random.below(80))
+    await kill()
+    await saving
+  } else {
+    const fault: Fault = {
+      step: random.pick(faultSteps.slice(0, 4)),
+      passing: 1 + random.below(2),
+      when: random.pick(['before', 'after']),
+      kills: random.pick(['host', 'sandbox']),
+    }
+    history.push(JSON.stringify(fault))
+    ports.arm(fault, kill)
+    await save().catch(() => undefined)
+  }
+  const struck = ports.disarm()
+  await host.lose(session)
+  const isIn = (await stateEvents(host)) > before
+  history.push(isIn ? 'the log has it' : 'the log does not have it')
+  return { expected: isIn ? now : captured, struck }
+}
+
+const ways = [
+  'captured',
+  'nothing captured',
+  'during a capture',
+  'at a step',
+  'at a step',
+  'while the agent works',
+] as const
+
+/** How much a log has of what captures found. */
+const stateEvents = async (host: TestHost): Promise<number> =>
+  (await host.events('file_change', 'git_state', 'file_skipped')).length
+
+async function work(
+  session: HostSession,
+  random: SeededRandom,
+  captured: InsideReport,
+  history: string[],
+  seconds: number,
+): Promise<InsideReport> {
+  const edits = randomEdits(random, captured)
+  history.push(...edits.map(({ name }) => name))
+  history.push('capture')
+  return runInside(session, edits, { seconds })
+}
+
+/** A new sandbox, also when its host dies on the way. */
+async function recover(
+  host: TestHost,
+  ports: Losing['ports'],
+  random: SeededRandom,
+  first: number,
+  history: string[],
+): Promise<HostSession> {
+  if (random.chance(0.15)) {
+    const step = random.pick(['append', 'hydrate.workspace'] as const)
+    const fault: Fault = {
+      step,
+      passing: 1 + random.below(3),
+      when: random.pick(['before', 'after']),
+      kills: 'host',
+    }
+    history.push(`in the recovery: ${JSON.stringify(fault)}`)
+    ports.arm(fault, async () => {})
+    const session = await host.provision(first).catch(() => undefined)
+    ports.disarm()
+    if (session) await host.lose(session)
+    return host.provision(first + 1)
+  }
+  return host.provision(first)
+}
