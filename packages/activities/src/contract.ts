@@ -46,6 +46,12 @@ export type WorkflowEvent =
       readonly reason: Reason
       readonly detail?: string
     }
+  | {
+      readonly type: 'recovery_failed'
+      readonly requestId: string
+      readonly reason: Reason
+      readonly detail?: string
+    }
   | { readonly type: 'session_close'; readonly reason: Reason }
 
 /** Appends the events and writes the projection that belongs to them; idempotent by (runId, sequence). */
@@ -157,6 +163,8 @@ export interface Activities {
       readonly branch: string
       readonly deadlineMs: number
       readonly heartbeatMs: number
+      /** It is made because somebody asked for it; `at`: with the workspace of this log position. */
+      readonly recovery?: { readonly requestId: string; readonly at?: number }
     },
   ): Promise<void>
   runTurn(input: TurnInput): Promise<TurnResult>

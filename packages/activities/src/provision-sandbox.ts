@@ -8,7 +8,7 @@ import type { ActivityDeps } from './deps.ts'
 import { failWith, orFail, setupReasons } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { pathFields, recoverWorkspace, type RecoveredWorkspace } from '@tutti/workspace/log'
-import type { RunEvent } from '@tutti/protocol'
+import type { RecoveryEvent } from '@tutti/protocol'
 import { repositoryLocation } from '@tutti/store'
 import { createRunLogWriter, type RunLogWriter } from './run-log-writer.ts'
 import type { HostSession, Sessions } from './sessions.ts'
@@ -54,7 +54,9 @@ export function createProvisionSandbox(
         // The first append shuts the last sandbox out of the log: what is read afterwards is all that it has left.
         await log.write({ type: 'sandbox', incarnation, state: 'creating' })
         await log.flush()
+        const foldedFrom = deps.clock.monotonic()
         const recovered = await recoverWorkspace(deps.eventLog, bcId, signal)
+        const fold = { name: 'fold', ms: Math.round(deps.clock.monotonic() - foldedFrom) } as const
         const commit = recovered.commit ?? base
         for (const call of recovered.openCalls)
           await log.write({ type: 'tool_call_completed', ...call, outcome: 'interrupted' })
@@ -64,7 +66,9 @@ export function createProvisionSandbox(
           signal,
         )
         const { sandbox, server, manifestDigest } = booted
-        if (recovered.before) await log.write(recoveryOf(incarnation, commit, booted, recovered))
+        const steps = [fold, ...booted.steps]
+        const recovery = { ...recoveryOf(input, commit, booted, recovered), steps }
+        if (recovered.before || input.recovery) await log.write(recovery)
         const gone = new AbortController()
         void server.lost.then(() => gone.abort())
         const tracker = createWorkspaceTracker({
@@ -113,11 +117,11 @@ export function createProvisionSandbox(
 const maxMissing = 100
 
 function recoveryOf(
-  incarnation: number,
+  { incarnation, recovery }: Parameters<Activities['provisionSandbox']>[0],
   commit: string,
   { manifestDigest, withoutSubmodules, withoutRepository }: Booted,
   recovered: RecoveredWorkspace,
-): RunEvent {
+): RecoveryEvent {
   const { before, changes, git } = recovered
   const submodules = withoutSubmodules.map((path) => ({ ...pathFields(path), reason: 'submodule' as const }))
   const repository = withoutRepository ? [{ path: '.git', reason: 'unreadable' as const }] : []
@@ -125,7 +129,8 @@ function recoveryOf(
   return {
     type: 'recovery',
     incarnation,
-    reason: before ?? 'lost',
+    reason: recovery ? 'requested' : (before ?? 'lost'),
+    ...(recovery && { requestId: recovery.requestId }),
     commit,
     replayed: changes.length,
     index:

@@ -190,6 +190,12 @@ function onCommand(
   if (command.type === 'answer') return question.answer(command.commandId, command.questionId, command.text)
   if (command.type !== 'cancel') return
   if (command.turnId && command.turnId !== input.turn.turnId) return
+  if (command.reason === 'recovering') {
+    const detail = 'Another sandbox was asked for.'
+    if (command.incarnation === input.incarnation)
+      control.end({ kind: 'handover', reason: 'sandbox_lost', detail })
+    return
+  }
   control.end({ kind: 'command', reason: command.reason, detail: '' })
 }
 

@@ -52,6 +52,8 @@ export interface Hydrated extends CaptureSummary {
   readonly withoutSubmodules: readonly Uint8Array[]
   /** The recorded state of the agent's repository could not be made again: it is as it was at the base commit. */
   readonly withoutRepository: boolean
+  /** How long each part took inside, in milliseconds: see `RecoveryStep` in the protocol. */
+  readonly times: Readonly<Record<'clone' | 'blobs' | 'restore' | 'scan', number>>
 }
 
 /** A state that a {@link GitStateReport} told of. */

@@ -162,6 +162,8 @@ export type WorkspaceEvent =
       branch?: string
     }
   | RecoveryEvent
+  /** A recovery that was asked for did not come about; the workspace is as the log has it. */
+  | { type: 'recovery_failed'; requestId: string; reason: Reason; detail?: string }
 
 export type FileSkipReason =
   | 'too_large'
@@ -181,8 +183,13 @@ export interface RecoveryEvent {
   type: 'recovery'
   /** The new one. */
   incarnation: number
-  /** `lost`: the one before it ended by itself or with its worker; `released`: it was given up in good order. */
-  reason: 'lost' | 'released'
+  /**
+   * `lost`: the one before it ended by itself or with its worker; `released`: it was given up in good order; `requested`: somebody
+   * asked for it.
+   */
+  reason: 'lost' | 'released' | 'requested'
+  /** Of the request that asked for it. */
+  requestId?: string
   /** The checkpoint that the files come from. */
   commit: string
   /** Paths that had changed after it and were written over it. */
@@ -196,7 +203,16 @@ export interface RecoveryEvent {
   missing: { path: string; pathB64?: string; reason: FileSkipReason }[]
   /** How many there are beyond those. */
   moreMissing?: number
+  /** How long each step took, in their order, in milliseconds; of the boot that came to its end. */
+  steps?: { name: RecoveryStep; ms: number }[]
 }
+
+/**
+ * `fold`: the log is read; `sandbox`: it is made and its agent server answers; `clone`: commits are handed over and checked out;
+ * `blobs`: what changed after the checkpoint is handed over and written; `restore`: HEAD, refs and index are made again; `scan`:
+ * every path is read and hashed; `setup`: the setup command.
+ */
+export type RecoveryStep = 'fold' | 'sandbox' | 'clone' | 'blobs' | 'restore' | 'scan' | 'setup'
 
 /** Commands that must be immediate; `runTurn` reads them from the log and acknowledges each (design §3). */
 export type CommandEvent =
@@ -204,7 +220,10 @@ export type CommandEvent =
       type: 'cancel'
       commandId: string
       turnId?: string
-      reason: 'stopped_by_user' | 'interrupted' | 'paused' | 'archived' | 'expired'
+      /** `recovering`: the turn is not over, and goes on in another sandbox. */
+      reason: 'stopped_by_user' | 'interrupted' | 'paused' | 'archived' | 'expired' | 'recovering'
+      /** For `recovering`: the sandbox that is meant; a later one takes no notice. */
+      incarnation?: number
     }
   | { type: 'answer'; commandId: string; questionId: string; text: string }
   | { type: 'ack'; commandId: string }

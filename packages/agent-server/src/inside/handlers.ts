@@ -9,7 +9,7 @@ import { startEgressRelay } from './egress-relay.ts'
 import { endOtherProcesses, otherProcesses } from './end-processes.ts'
 import { runExec, type ExecParams } from './exec.ts'
 import { readWorkspaceFile, writeWorkspaceFile } from './files.ts'
-import { agentPaths, hydrateWorkspace, type HydrateParams } from './hydrate.ts'
+import { agentPaths, hydrateWorkspace, startLaps, type HydrateParams } from './hydrate.ts'
 import { createIgnoredPaths } from './ignored-paths.ts'
 import { createCapturedRepository, type CapturedRepository } from './repository/captured-repository.ts'
 import { createWorkspaceLook } from './workspace-look.ts'
@@ -64,12 +64,8 @@ export function createHandlers(): {
     },
     async hydrate(params: HydrateParams, call: CallStream, signal: AbortSignal) {
       const { settings, workspace, repository, env } = need()
-      const { tips, withoutSubmodules, withoutRepository, changed, ...written } = await hydrateWorkspace(
-        params,
-        call,
-        signal,
-        { ...settings, env },
-      )
+      const { tips, withoutSubmodules, withoutRepository, changed, times, ...written } =
+        await hydrateWorkspace(params, call, signal, { ...settings, env })
       const { head, state, statePacks } = params
       need().written = { params, changed }
       const { gitlinks } = written
@@ -81,10 +77,13 @@ export function createHandlers(): {
         tips,
       })
       const toWire = (key: string) => pathBytes(key).toString('base64')
+      const lap = startLaps()
+      const adopted = await workspace.adopt(written, signal)
       return {
-        ...(await workspace.adopt(written, signal)),
+        ...adopted,
         withoutSubmodules: withoutSubmodules.map(toWire),
         withoutRepository,
+        times: { ...times, scan: lap() },
       }
     },
     async keepWork(_: unknown, _call: CallStream, signal: AbortSignal) {

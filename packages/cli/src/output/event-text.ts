@@ -32,6 +32,8 @@ export function eventText(event: RunEvent): EventText | undefined {
       return say('saved', words('repository', event.branch, event.head))
     case 'recovery':
       return say('recovery', recoveryText(event))
+    case 'recovery_failed':
+      return say('recovery', words(`failed: ${event.reason}`, event.detail))
     case 'user_message':
       return say('message', event.text ?? `(long; blob ${event.blobId})`)
     case 'turn_started':
@@ -145,13 +147,20 @@ function checkText({ command, result }: Extract<RunEvent, { type: 'check' }>): s
   return [`${command}  ${verdict(result)}`, ...tail].join('\n')
 }
 
+const occasions: Readonly<Record<RecoveryEvent['reason'], string>> = {
+  lost: 'after one that was lost',
+  released: 'after one that was released',
+  requested: 'as was asked for',
+}
+
 function recoveryText(event: RecoveryEvent): string {
-  const { incarnation, reason, commit, replayed, index, proven, missing, moreMissing } = event
+  const { incarnation, reason, commit, replayed, index, proven, missing, moreMissing, steps = [] } = event
   const absent = missing.map((left) => `not there: ${pathText(left)} (${left.reason})`)
   if (moreMissing) absent.push(`not there: ${moreMissing} more`)
   return [
-    words(`sandbox ${incarnation} after one that was ${reason}`, commit, `changes replayed: ${replayed}`),
+    words(`sandbox ${incarnation} ${occasions[reason]}`, commit, `changes replayed: ${replayed}`),
     `index ${index}, digest ${proven ? 'as recorded' : 'not recorded'}`,
     ...absent,
+    ...(steps.length > 0 ? [steps.map(({ name, ms }) => `${name} ${ms} ms`).join(', ')] : []),
   ].join('\n')
 }
