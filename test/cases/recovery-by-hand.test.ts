@@ -6,7 +6,7 @@ import type { RecoverAgentResponse } from '@tutti/proto'
 import type { RunEvent } from '@tutti/protocol'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { startAgent, type AgentDriver } from './agent-driver.ts'
+import { shellOutput, startAgent, type AgentDriver } from './agent-driver.ts'
 import { connect } from './connect.ts'
 import { killAll, sandboxesOf, signalAll } from './sandboxes.ts'
 import { script } from './script.ts'
@@ -68,12 +68,8 @@ describe.skipIf(!temporalPath)('a recovery by hand', { timeout: 120_000 }, () =>
     await expect(recover(agent)).rejects.toMatchObject({ code: 'failed_precondition' })
     await client.composers.resumeBackgroundComposer({ bcId: agent.bcId })
     expect(await inWorkspace(agent, 'new')).toBe('completed')
-    expect((await recoveries(agent)).map(({ reason, incarnation }) => [reason, incarnation])).toEqual([
-      ['requested', 2],
-      ['requested', 3],
-      ['requested', 4],
-      ['released', 5],
-    ])
+    const asked = (await recoveries(agent)).filter(({ reason }) => reason === 'requested')
+    expect(asked.map(({ incarnation }) => incarnation)).toEqual([2, 3, 4])
   })
 
   test('while a turn runs, in a sandbox that stands still: the turn goes on in the next one, the message is there once', async () => {
@@ -109,6 +105,35 @@ describe.skipIf(!temporalPath)('a recovery by hand', { timeout: 120_000 }, () =>
     expect(both.map(({ incarnation }) => incarnation).toSorted((one, other) => one - other)).toEqual([2, 3])
     expect(await agent.state()).toBe('ERROR')
     expect(await inWorkspace(agent, 'made')).toBe('completed')
+  })
+
+  test('at an offset: the workspace of then is the newest, the agent is told, and what was later is there still', async () => {
+    const agent = await start('write: first.txt 1', 'run: echo 2 > first.txt; rm kept; git commit -qam mine')
+    await agent.rest()
+    const { offset: at } = await agent.waitFor((event) => event.type === 'tool_call_completed')
+    const { offset: last } = await agent.waitFor((event) => event.type === 'turn_ended')
+    await expect(
+      client.agents.recoverAgent({ bcId: agent.bcId, atOffsetKey: at.replaceAll('0', '1') }),
+    ).rejects.toMatchObject({ code: 'invalid_argument', detail: { field: 'at_offset_key' } })
+    const back = await client.agents.recoverAgent({ bcId: agent.bcId, atOffsetKey: at })
+    expect(back).toMatchObject({ incarnation: 2, proven: true, missing: [] })
+    await agent.followUp(script('run: cat first.txt kept; git log --format=%s', 'echo-context:'))
+    await agent.rest()
+    const since = (await agent.events()).filter(({ offset }) => offset > last)
+    expect(shellOutput(since)).toBe('1\nkstart\n')
+    const said = since.map((event) => (event.type === 'text_delta' ? event.text : '')).join('')
+    expect(said).toContain(`The user has put the working directory back to an earlier state (${at})`)
+    await agent.followUp(script('echo-context:'))
+    await agent.rest()
+    const { offset: end } = since.at(-1)!
+    const later = (await agent.events()).filter(({ offset }) => offset > end)
+    const told = later.map((event) => (event.type === 'text_delta' ? event.text : '')).join('')
+    // Once: this is the message of before, in the conversation.
+    expect(told.split('message 3 of 3:')[1]).not.toContain('put the working directory back')
+    const { branch } = await client.agents.deliverAgent({ bcId: agent.bcId })
+    expect(repository.tree(branch)).toEqual({ kept: '100644 k', 'first.txt': '100644 1\n' })
+    const command = ['agent', 'recover', agent.bcId, '--verify', '--at', last]
+    expect(await stack.json(command)).toMatchObject({ proven: true })
   })
 
   test('the command prints the steps; without it the recovery goes on', async () => {

@@ -37,6 +37,7 @@ export interface Booted {
   readonly sandbox: Sandbox
   /** Of the workspace before setup. */
   readonly manifestDigest: string
+  readonly entries: number
   /** Submodules that could not be checked out again. */
   readonly withoutSubmodules: readonly Uint8Array[]
   readonly withoutRepository: boolean
@@ -97,7 +98,7 @@ export async function bootSandbox(
     server = await prepared.start(sandbox, bounded)
     steps.push({ name: 'sandbox', ms: lap() })
     request.onStep('hydrating')
-    const { manifestDigest, withoutSubmodules, withoutRepository, times } = await hydrate(
+    const { manifestDigest, entries, withoutSubmodules, withoutRepository, times } = await hydrate(
       deps,
       server,
       request,
@@ -110,7 +111,7 @@ export async function bootSandbox(
       await runSetup(server, request, bounded)
       steps.push({ name: 'setup', ms: lap() })
     }
-    return { sandbox, server, manifestDigest, withoutSubmodules, withoutRepository, steps }
+    return { sandbox, server, manifestDigest, entries, withoutSubmodules, withoutRepository, steps }
   } catch (thrown) {
     await server?.close().catch(() => undefined)
     await prepared.discard()

@@ -7,13 +7,16 @@ import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { failWith, orFail, setupReasons } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
-import { pathFields, recoverWorkspace, type RecoveredWorkspace } from '@tutti/workspace/log'
+import { pathFields, type RecoveredWorkspace } from '@tutti/workspace/log'
 import type { RecoveryEvent } from '@tutti/protocol'
+import { isInNoCommit } from '@tutti/workspace'
 import { repositoryLocation } from '@tutti/store'
+import { restoreWorkspace } from './restore-workspace.ts'
 import { createRunLogWriter, type RunLogWriter } from './run-log-writer.ts'
 import type { HostSession, Sessions } from './sessions.ts'
 import { createSessionWorkspace } from './session-workspace.ts'
 import { watchAnswers } from './watch-answers.ts'
+import { wantedWorkspace, type WantedWorkspace } from './wanted-workspace.ts'
 import { createWorkspaceTracker } from './workspace-tracker.ts'
 
 /**
@@ -54,10 +57,9 @@ export function createProvisionSandbox(
         // The first append shuts the last sandbox out of the log: what is read afterwards is all that it has left.
         await log.write({ type: 'sandbox', incarnation, state: 'creating' })
         await log.flush()
-        const foldedFrom = deps.clock.monotonic()
-        const recovered = await recoverWorkspace(deps.eventLog, bcId, signal)
-        const fold = { name: 'fold', ms: Math.round(deps.clock.monotonic() - foldedFrom) } as const
-        const commit = recovered.commit ?? base
+        const workspace = await wantedWorkspace(deps, input, signal)
+        const { wanted: recovered, putBack } = workspace
+        let commit = recovered.commit ?? base
         for (const call of recovered.openCalls)
           await log.write({ type: 'tool_call_completed', ...call, outcome: 'interrupted' })
         const booted = await boot(
@@ -66,8 +68,32 @@ export function createProvisionSandbox(
           signal,
         )
         const { sandbox, server, manifestDigest } = booted
-        const steps = [fold, ...booted.steps]
-        const recovery = { ...recoveryOf(input, commit, booted, recovered), steps }
+        const recovery = recoveryOf(input, commit, booted, workspace)
+        let { changes } = recovered
+        if (putBack !== undefined) {
+          phase('restore')
+          const { requestId } = input.recovery!
+          const { now } = workspace
+          const restore = {
+            bcId,
+            incarnation,
+            requestId,
+            at: putBack,
+            mirror,
+            base,
+            log,
+            now,
+            wanted: recovered,
+          }
+          commit = await restoreWorkspace(deps, { ...restore, ...booted }, signal).catch(
+            async (thrown: unknown) => {
+              await end(deps, booted)
+              throw thrown
+            },
+          )
+          // What a commit can have is in that one.
+          changes = changes.filter(isInNoCommit)
+        }
         if (recovered.before || input.recovery) await log.write(recovery)
         const gone = new AbortController()
         void server.lost.then(() => gone.abort())
@@ -78,7 +104,7 @@ export function createProvisionSandbox(
           checkPack: (...given) => mirror.checkPack(...given),
           signal: controller.signal,
           gone: gone.signal,
-          initial: recovered.changes,
+          initial: changes,
           manifestDigest,
           git: recovered.git,
         })
@@ -97,6 +123,7 @@ export function createProvisionSandbox(
           controller,
           exported: recovered.exported,
           summary: '',
+          putBackTo: workspace.told,
           turnId: undefined,
           inTurn: false,
           turnFrom: 0,
@@ -119,26 +146,28 @@ const maxMissing = 100
 function recoveryOf(
   { incarnation, recovery }: Parameters<Activities['provisionSandbox']>[0],
   commit: string,
-  { manifestDigest, withoutSubmodules, withoutRepository }: Booted,
-  recovered: RecoveredWorkspace,
+  { manifestDigest, withoutSubmodules, withoutRepository, steps }: Booted,
+  { wanted, told, ms }: WantedWorkspace,
 ): RecoveryEvent {
-  const { before, changes, git } = recovered
+  const { before, changes, git } = wanted
   const submodules = withoutSubmodules.map((path) => ({ ...pathFields(path), reason: 'submodule' as const }))
   const repository = withoutRepository ? [{ path: '.git', reason: 'unreadable' as const }] : []
-  const missing = [...repository, ...submodules, ...recovered.missing]
+  const missing = [...repository, ...submodules, ...wanted.missing]
   return {
     type: 'recovery',
     incarnation,
     reason: recovery ? 'requested' : (before ?? 'lost'),
     ...(recovery && { requestId: recovery.requestId }),
+    ...(recovery?.at !== undefined && told !== undefined && { atOffset: told }),
     commit,
     replayed: changes.length,
     index:
       git && !missing.some(({ path }) => path === '.git' || path === '.git/index') ? 'restored' : 'rebuilt',
     manifestDigest,
-    proven: recovered.manifestDigest !== undefined,
+    proven: wanted.manifestDigest !== undefined,
     missing: missing.slice(0, maxMissing),
     ...(missing.length > maxMissing && { moreMissing: missing.length - maxMissing }),
+    steps: [{ name: 'fold', ms }, ...steps],
   }
 }
 
@@ -212,6 +241,13 @@ async function discard(
 ): Promise<void> {
   session.controller.abort()
   sessions.remove(session)
-  await session.server.close().catch(() => undefined)
-  await deps.sandboxes.destroy(session.sandbox.ref, new AbortController().signal)
+  await end(deps, session)
+}
+
+async function end(
+  deps: ActivityDeps,
+  { server, sandbox }: Pick<Booted, 'server' | 'sandbox'>,
+): Promise<void> {
+  await server.close().catch(() => undefined)
+  await deps.sandboxes.destroy(sandbox.ref, new AbortController().signal)
 }

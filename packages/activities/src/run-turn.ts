@@ -52,9 +52,11 @@ export function createRunTurn(
           const { promptSuffix } = session.config
           const prompt = wholePrompt(text, promptSuffix)
           phase('turn')
-          return await deps.crashPoint('turn.run', () =>
+          const end = await deps.crashPoint('turn.run', () =>
             work(deps, session, input, prompt, control, tail.signal),
           )
+          session.putBackTo = undefined
+          return end
         } finally {
           cancelled.removeEventListener('abort', onCancel)
           deps.draining.removeEventListener('abort', onDrain)
@@ -114,7 +116,7 @@ async function work(
       ...(agent.brain && { brain: agent.brain }),
     })
     const turn = agent.runTurn(
-      { turnId: input.turn.turnId, prompt, continued: input.continued },
+      { turnId: input.turn.turnId, prompt, continued: input.continued, ...noticeFor(session) },
       control.signal,
     )
     const capturing = captureByTimer(deps, session, control, input.turn.turnId)
@@ -198,6 +200,13 @@ function onCommand(
   }
   control.end({ kind: 'command', reason: command.reason, detail: '' })
 }
+
+const noticeFor = ({ putBackTo }: HostSession): { readonly notice?: string } =>
+  putBackTo === undefined
+    ? {}
+    : {
+        notice: `The user has put the working directory back to an earlier state (${putBackTo}): what was done after it is gone from there, the repository included. Look at it before you go on.\n\n`,
+      }
 
 /** Captures while the agent works, so that a lost sandbox takes at most one interval of work with it. */
 function captureByTimer(deps: ActivityDeps, session: HostSession, control: TurnControl, turnId: string) {

@@ -27,6 +27,8 @@ export interface HostSession {
   exported: BlobId | undefined
   /** What the agent said last; kept for its attempt. */
   summary: string
+  /** Somebody had the workspace put back to this offset, and the agent is still to be told. */
+  putBackTo: string | undefined
   /** The current turn, or the last one. */
   turnId: string | undefined
   /** A turn runs, and captures by itself. */

@@ -14,6 +14,8 @@ import {
   systemClock,
   type AgentConfig,
   type AgentId,
+  type BlobId,
+  type CrashPoint,
 } from '@tutti/core'
 import { createMirrors } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
@@ -21,7 +23,7 @@ import { createLocalSandboxes } from '@tutti/sandbox'
 import { createSqliteStore, type EventLog, type SqliteStore } from '@tutti/store'
 import { createConfigBlobs } from './config-blobs.ts'
 import { createCheckpointTurn } from './checkpoint-turn.ts'
-import type { CheckpointResult } from './contract.ts'
+import type { Activities, CheckpointResult } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { createProvisionSandbox } from './provision-sandbox.ts'
 import { readEvents } from '@tutti/workspace/log'
@@ -36,15 +38,19 @@ export interface TestHost {
   /** All of these types in the log, in order. */
   events<T extends RunEvent['type']>(...types: readonly T[]): Promise<Extract<RunEvent, { type: T }>[]>
   /** As the worker does it: the workspace is that of the log. */
-  provision(incarnation: number): Promise<HostSession>
+  provision(incarnation: number, recovery?: Recovery): Promise<HostSession>
   /** The same on another host, while this one does not know of it. */
   provisionElsewhere(incarnation: number): Promise<HostSession>
   /** The end of the session's turn. */
   checkpoint(session: HostSession): Promise<CheckpointResult>
+  /** As if the store had lost it. */
+  removeBlob(id: BlobId): void
   /** Ends every process of the sandbox at once, and removes its disk. */
   lose(session: HostSession): Promise<void>
   remove(): Promise<void>
 }
+
+type Recovery = NonNullable<Parameters<Activities['provisionSandbox']>[0]['recovery']>
 
 export interface TestHostOptions {
   /** What the base commit has. */
@@ -52,6 +58,7 @@ export interface TestHostOptions {
   /** Stands before the real one. */
   readonly blobs?: (real: BlobStore) => BlobStore
   readonly eventLog?: (real: EventLog) => EventLog
+  readonly crashPoint?: CrashPoint
 }
 
 const never = new AbortController().signal
@@ -83,7 +90,7 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
       }),
     } satisfies ActivityDeps['agentServers'],
     clock: systemClock,
-    crashPoint: noCrashPoints,
+    crashPoint: options.crashPoint ?? noCrashPoints,
     log: { info() {}, warn() {} },
     env: {},
     answerTimeoutMs: 60_000,
@@ -116,9 +123,11 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
   const here = createSessions()
   const elsewhere = createSessions()
   const sessionsOf = (session: HostSession) => (here.all().includes(session) ? here : elsewhere)
-  const provision = async (incarnation: number, sessions: Sessions) => {
+  const provision = async (incarnation: number, sessions: Sessions, recovery?: Recovery) => {
     const provisionSandbox = createProvisionSandbox(deps, createConfigBlobs(blobs), sessions)
-    const request = { ...scope, incarnation, branch: `tutti/${bcId}`, deadlineMs: Date.now() + 60_000 }
+    const deadlineMs = Date.now() + 60_000
+    const branch = `tutti/${bcId}`
+    const request = { ...scope, incarnation, branch, deadlineMs, ...(recovery && { recovery }) }
     await new MockActivityEnvironment({}, { logger: quiet }).run(provisionSandbox, request)
     return sessions.get(request)
   }
@@ -134,7 +143,7 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
     deps,
     events: (...types) =>
       Array.fromAsync(readEvents(store.eventLog, bcId, types, never), ({ event }) => event),
-    provision: (incarnation) => provision(incarnation, here),
+    provision: (incarnation, recovery) => provision(incarnation, here, recovery),
     provisionElsewhere: (incarnation) => provision(incarnation, elsewhere),
     checkpoint: (session) =>
       new MockActivityEnvironment({}, { logger: quiet }).run(
@@ -145,6 +154,7 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
           turnId: 'turn-1',
         },
       ),
+    removeBlob: (id) => rmSync(join(folder, 'blobs', id.slice(7, 9), id)),
     lose,
     async remove() {
       for (const session of [...here.all(), ...elsewhere.all()]) await lose(session)

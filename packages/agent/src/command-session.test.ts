@@ -85,6 +85,11 @@ describe('a command at work', () => {
     expect(stdout(events)).toMatch(/cut off[^]*the prompt$/)
   })
 
+  test('is told what it must know before it goes on', async () => {
+    const { events } = await run('cat', { continued: true, notice: 'Look first.\n\n' })
+    expect(stdout(events)).toMatch(/^Look first\.[^]*cut off[^]*the prompt$/)
+  })
+
   test('says how a missing program becomes visible', async () => {
     const { outcome } = await run('no-such-program-here {prompt}')
     expect(outcome).toMatchObject({

@@ -162,6 +162,11 @@ export type WorkspaceEvent =
       branch?: string
     }
   | RecoveryEvent
+  /**
+   * The workspace is again what it was at `atOffset`, as somebody asked. What differs stands before and after it as in any other capture; the
+   * agent's repository is that of the `git_state` behind it, or as it was made when there is none.
+   */
+  | { type: 'workspace_restored'; incarnation: number; requestId: string; atOffset: string }
   /** A recovery that was asked for did not come about; the workspace is as the log has it. */
   | { type: 'recovery_failed'; requestId: string; reason: Reason; detail?: string }
 
@@ -190,6 +195,8 @@ export interface RecoveryEvent {
   reason: 'lost' | 'released' | 'requested'
   /** Of the request that asked for it. */
   requestId?: string
+  /** The workspace is that of this offset, as was asked for. */
+  atOffset?: string
   /** The checkpoint that the files come from. */
   commit: string
   /** Paths that had changed after it and were written over it. */

@@ -21,12 +21,16 @@ export function addAgentRecover(agent: Command, cli: Cli): void {
       '--verify',
       'make no sandbox: read and hash everything, and compare it with what the log recorded',
     )
-    .option('--at <offset>', 'as of this offset (offset_key of a line of `tutti agent events -o jsonl`)')
+    .option(
+      '--at <offset>',
+      'with the files as of this offset (offset_key of a line of `tutti agent events -o jsonl`)',
+    )
     .option('--idempotency-key <key>', 'the same key makes only one sandbox')
     .addHelpText(
       'after',
       examples(
         'tutti agent recover bc-0191f3',
+        'tutti agent recover bc-0191f3 --at OFFSET',
         'tutti agent recover bc-0191f3 --verify',
         'tutti agent recover bc-0191f3 --verify --at OFFSET -o json',
       ),
@@ -36,14 +40,13 @@ export function addAgentRecover(agent: Command, cli: Cli): void {
         const { output, signal } = context
         const client = await context.connect()
         const bcId = await resolveAgentId(client, id, signal)
+        const position = at !== undefined && { atOffsetKey: at }
         if (verify !== true) {
-          if (at !== undefined)
-            throw new TuttiError('invalid_argument', '--at goes with --verify.', { field: 'at' })
-          const key = idempotencyKey ?? randomUUID()
-          const answer = await client.agents.recoverAgent({ bcId, idempotencyKey: key }, { signal })
+          const request = { bcId, idempotencyKey: idempotencyKey ?? randomUUID(), ...position }
+          const answer = await client.agents.recoverAgent(request, { signal })
           return printRecovery(output, answer)
         }
-        const request = { bcId, verifyOnly: true, ...(at !== undefined && { atOffsetKey: at }) }
+        const request = { bcId, verifyOnly: true, ...position }
         for await (const { part } of client.agents.readWorkspace(request, { signal }))
           if (part.case === 'summary') return printSummary(output, part.value)
         throw new TuttiError('unavailable', 'The server ended before it had read everything; try again.')

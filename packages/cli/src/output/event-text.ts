@@ -32,6 +32,8 @@ export function eventText(event: RunEvent): EventText | undefined {
       return say('saved', words('repository', event.branch, event.head))
     case 'recovery':
       return say('recovery', recoveryText(event))
+    case 'workspace_restored':
+      return say('recovery', `files as at ${event.atOffset}`)
     case 'recovery_failed':
       return say('recovery', words(`failed: ${event.reason}`, event.detail))
     case 'user_message':

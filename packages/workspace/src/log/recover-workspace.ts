@@ -18,15 +18,22 @@ export interface RecoveredWorkspace {
   readonly manifestDigest: string | undefined
   /** The agent's own repository; undefined while it is as it was made. */
   readonly git: RecoveredGitState | undefined
+  /** The event that told of it. */
+  readonly gitEvent: Extract<RunEvent, { type: 'git_state' }> | undefined
   /** What the workspace had and the log has not. */
   readonly missing: RecoveryEvent['missing']
   /** How the sandbox before ended; undefined when there was none. */
   readonly before: RecoveryEvent['reason'] | undefined
   /** What the agent exported last of its session. */
   readonly exported: BlobId | undefined
+  /** Somebody had the workspace put back, and no turn has ended since: the agent may not know. */
+  readonly restored: Restored | undefined
   /** Tool calls that were under way when the last sandbox was lost. */
   readonly openCalls: readonly OpenCall[]
 }
+
+/** Who asked for it, and the offset whose workspace it is. */
+export type Restored = Pick<Extract<RunEvent, { type: 'workspace_restored' }>, 'requestId' | 'atOffset'>
 
 export interface RecoveredGitState {
   readonly commit: string
@@ -42,6 +49,8 @@ const types = [
   'workspace_captured',
   'git_state',
   'session_saved',
+  'workspace_restored',
+  'turn_ended',
   ...callTypes,
 ] as const
 
@@ -68,6 +77,7 @@ export async function recoverWorkspace(
   let exported: BlobId | undefined
   let ready: number | undefined
   let before: RecoveryEvent['reason'] | undefined
+  let restored: Restored | undefined
   for await (const { event } of readEvents(eventLog, bcId, types, signal, until)) {
     switch (event.type) {
       case 'sandbox':
@@ -103,6 +113,13 @@ export async function recoverWorkspace(
       case 'session_saved':
         exported = event.blobId
         break
+      case 'workspace_restored':
+        restored = { requestId: event.requestId, atOffset: event.atOffset }
+        states.reset()
+        break
+      case 'turn_ended':
+        restored = undefined
+        break
       default:
         calls.take(event)
     }
@@ -114,9 +131,11 @@ export async function recoverWorkspace(
     changes: folded,
     manifestDigest,
     git,
+    gitEvent: states.event(),
     missing: [...missing.values()],
     before,
     exported,
+    restored,
     openCalls: calls.list(),
   }
 }
@@ -142,6 +161,11 @@ function createGitStates() {
       newest = { event, before: event.onto === undefined ? undefined : newestOf.get(event.onto) }
       newestOf.set(event.commit, newest)
     },
+    /** The repository is as it was made; a later state may still build on an earlier pack. */
+    reset() {
+      newest = undefined
+    },
+    event: () => newest?.event,
     newest(): RecoveredGitState | undefined {
       if (!newest) return undefined
       const packs: BlobId[] = []

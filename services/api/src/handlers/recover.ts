@@ -5,7 +5,7 @@ import { eventPath } from '@tutti/workspace/log'
 
 import { callerOf } from '../call-context.ts'
 import { agentIdOf, commandAgent } from '../commands.ts'
-import { followLog } from '../follow-log.ts'
+import { followLog, startPosition } from '../follow-log.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
 import { answerOnce } from '../idempotency.ts'
 import { requestIdOf } from '../new-id.ts'
@@ -31,6 +31,10 @@ export function createRecover(deps: HandlerDeps) {
     const { owner } = callerOf(context)
     const bcId = agentIdOf(request.bcId)
     const row = await catalog.agents.get(owner, bcId, signal)
+    const at =
+      request.atOffsetKey === undefined
+        ? undefined
+        : await startPosition(eventLog, bcId, request.atOffsetKey, signal, 'at_offset_key')
     const { answer: ids, repeated } = await answerOnce(
       catalog.idempotency,
       { owner, key: request.idempotencyKey, schema: RecoverAgentRequestSchema, request },
@@ -38,10 +42,11 @@ export function createRecover(deps: HandlerDeps) {
       signal,
     )
     const { requestId } = ids
+    const command = { type: 'recover', ...(at !== undefined && { at }) } as const
     const { last } = await eventLog.head(bcId, signal)
     const there = repeated ? await outcomeOf(bcId, { requestId, from: 0, until: last }, signal) : undefined
     if (there) return answerOf(bcId, there)
-    await commandAgent(deps, { owner, bcId, requestId, command: { type: 'recover' }, row }, signal)
+    await commandAgent(deps, { owner, bcId, requestId, command, row }, signal)
     const made = await outcomeOf(bcId, { requestId, from: repeated ? 0 : last, until: Infinity }, signal)
     if (made) return answerOf(bcId, made)
     throw new TuttiError('failed_precondition', 'The agent ended before it was recovered.', { bc_id: bcId })

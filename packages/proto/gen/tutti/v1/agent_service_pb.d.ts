@@ -643,6 +643,13 @@ export declare type RecoverAgentRequest = Message<"tutti.v1.RecoverAgentRequest"
    * @generated from field: string idempotency_key = 2;
    */
   idempotencyKey: string;
+
+  /**
+   * With the workspace of this position of the log, which becomes the agent's newest one; nothing of the log goes. Absent: the newest.
+   *
+   * @generated from field: optional string at_offset_key = 3;
+   */
+  atOffsetKey?: string | undefined;
 };
 
 /**
