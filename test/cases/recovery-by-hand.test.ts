@@ -86,7 +86,7 @@ describe.skipIf(!temporalPath)('a recovery by hand', { timeout: 120_000 }, () =>
     const events = await agent.events()
     expect(events.filter(({ type }) => type === 'user_message')).toHaveLength(1)
     expect(events.filter(({ type }) => type === 'turn_interrupted')).toMatchObject([
-      { incarnation: 1, restart: 0 },
+      { incarnation: 1, restart: 0, reason: 'requested' },
     ])
     const { branch } = await client.agents.deliverAgent({ bcId: agent.bcId })
     expect(Object.keys(repository.tree(branch)).toSorted()).toEqual([

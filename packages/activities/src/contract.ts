@@ -5,6 +5,7 @@ import type {
   BlobId,
   EnsembleId,
   EnsemblePhase,
+  Interruption,
   Reason,
   Turn,
 } from '@tutti/core'
@@ -39,6 +40,7 @@ export type WorkflowEvent =
       readonly restart: number
       /** The one that was lost; by the time this is written there may be another. Absent: the one of the snapshot. */
       readonly incarnation?: number
+      readonly reason?: Interruption
     }
   | {
       readonly type: 'turn_ended'

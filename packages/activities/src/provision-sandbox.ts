@@ -5,6 +5,7 @@ import { createOpenBase } from './base-commit.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
+import { moveAtOf } from './end-of-life.ts'
 import { failWith, orFail, setupReasons } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { pathFields, type RecoveredWorkspace } from '@tutti/workspace/log'
@@ -124,6 +125,8 @@ export function createProvisionSandbox(
           exported: recovered.exported,
           summary: '',
           putBackTo: workspace.told,
+          moveAt: moveAtOf(deps, sandbox.expiresAt),
+          leaves: undefined,
           turnId: undefined,
           inTurn: false,
           turnFrom: 0,
@@ -133,7 +136,14 @@ export function createProvisionSandbox(
         sessions.add(session)
         captureBetweenTurns(deps, session)
         watchAnswers(deps, session)
-        await log.write({ type: 'sandbox', incarnation, state: 'ready', commit })
+        const { expiresAt } = sandbox
+        await log.write({
+          type: 'sandbox',
+          incarnation,
+          state: 'ready',
+          commit,
+          ...(expiresAt && { expiresAt }),
+        })
         const logSequence = await log.flush()
         await deps.catalog.agents.project(bcId, { logSequence, baseCommit: base, incarnation }, signal)
       })
@@ -164,6 +174,7 @@ function recoveryOf(
     index:
       git && !missing.some(({ path }) => path === '.git' || path === '.git/index') ? 'restored' : 'rebuilt',
     manifestDigest,
+    ...(wanted.capturedAt !== undefined && { capturedAt: wanted.capturedAt }),
     proven: wanted.manifestDigest !== undefined,
     missing: missing.slice(0, maxMissing),
     ...(missing.length > maxMissing && { moreMissing: missing.length - maxMissing }),

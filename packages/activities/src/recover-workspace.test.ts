@@ -318,6 +318,7 @@ test('calls that were under way are known; an empty log recovers to nothing', as
     commit: undefined,
     changes: [],
     manifestDigest: undefined,
+    capturedAt: undefined,
     git: undefined,
     gitEvent: undefined,
     missing: [],

@@ -13,6 +13,7 @@ import { saveSession } from './save-session.ts'
 import { saveStatesDuringTurn } from './save-states-during-turn.ts'
 import { createTurnControl, type TurnControl, type TurnStop } from './turn-control.ts'
 import { createTurnEvents, type TurnEvents } from './turn-events.ts'
+import { watchEndOfLife } from './end-of-life.ts'
 import { createDeadline, orKillSilent } from './kill-silent.ts'
 import type { HostSession, Sessions } from './sessions.ts'
 
@@ -29,7 +30,7 @@ export function createRunTurn(
     orFail(() =>
       withHeartbeat(input.heartbeatMs, async (cancelled, phase, cancelCause) => {
         const session = sessions.get(input)
-        if (session.killed) throw sandboxLost('The sandbox did not survive the last stop.', true)
+        if (session.killed) throw sandboxLost('The sandbox did not survive the last stop.', 'handover')
         session.stopped = false
         session.turnId = input.turn.turnId
         session.inTurn = true
@@ -43,6 +44,7 @@ export function createRunTurn(
         const onDrain = () => control.end(stopOfCancel('shutdown'))
         if (deps.draining.aborted) onDrain()
         deps.draining.addEventListener('abort', onDrain, { once: true })
+        const stopWatching = watchEndOfLife(deps, session, control)
         void session.server.lost.then((why) =>
           control.end({ kind: 'lost', reason: 'sandbox_lost', detail: why }),
         )
@@ -61,6 +63,7 @@ export function createRunTurn(
           cancelled.removeEventListener('abort', onCancel)
           deps.draining.removeEventListener('abort', onDrain)
           tail.abort()
+          stopWatching()
           control.close()
           session.inTurn = false
         }
@@ -195,7 +198,7 @@ function onCommand(
   if (command.reason === 'recovering') {
     const detail = 'Another sandbox was asked for.'
     if (command.incarnation === input.incarnation)
-      control.end({ kind: 'handover', reason: 'sandbox_lost', detail })
+      control.end({ kind: 'handover', reason: 'sandbox_lost', detail, why: 'requested' })
     return
   }
   control.end({ kind: 'command', reason: command.reason, detail: '' })
@@ -261,7 +264,8 @@ async function ended(
     const last = { limitMs: stopAnswerMs, waitedFor: 'the capture before a handover' }
     await orKillSilent(deps, session, last, () => workspace.capture(controller.signal)).catch(() => undefined)
     await session.log.flush()
-    throw sandboxLost(stop.detail, true)
+    session.leaves = stop.why
+    throw sandboxLost(stop.detail, stop.why ?? 'handover')
   }
   return { reason: stop.reason, failed: stop.kind === 'limit', ...(stop.detail && { detail: stop.detail }) }
 }

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { createCommandAdapter } from '@tutti/agent'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { agentServerMounts, buildAgentServer, startAgentServer } from '@tutti/agent-server'
 import { createFilesystemBlobStore, type BlobStore } from '@tutti/blob-store'
@@ -19,14 +20,16 @@ import {
 } from '@tutti/core'
 import { createMirrors } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
-import { createLocalSandboxes } from '@tutti/sandbox'
+import { createLocalSandboxes, type SandboxProvider } from '@tutti/sandbox'
 import { createSqliteStore, type EventLog, type SqliteStore } from '@tutti/store'
 import { createConfigBlobs } from './config-blobs.ts'
 import { createCheckpointTurn } from './checkpoint-turn.ts'
-import type { Activities, CheckpointResult } from './contract.ts'
+import type { Activities, CheckpointResult, TurnResult } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { createProvisionSandbox } from './provision-sandbox.ts'
 import { readEvents } from '@tutti/workspace/log'
+import { endSession } from './release-sandbox.ts'
+import { createRunTurn } from './run-turn.ts'
 import { runToEnd } from './run-to-end.ts'
 import { createSessions, type HostSession, type Sessions } from './sessions.ts'
 
@@ -41,6 +44,10 @@ export interface TestHost {
   provision(incarnation: number, recovery?: Recovery): Promise<HostSession>
   /** The same on another host, while this one does not know of it. */
   provisionElsewhere(incarnation: number): Promise<HostSession>
+  /** A turn in the session's sandbox, as a worker runs it; fails when it must go on in another one. */
+  runTurn(session: HostSession, continued: boolean): Promise<TurnResult>
+  /** Gives the sandbox up in good order. */
+  release(session: HostSession): Promise<void>
   /** The end of the session's turn. */
   checkpoint(session: HostSession): Promise<CheckpointResult>
   /** As if the store had lost it. */
@@ -59,6 +66,11 @@ export interface TestHostOptions {
   readonly blobs?: (real: BlobStore) => BlobStore
   readonly eventLog?: (real: EventLog) => EventLog
   readonly crashPoint?: CrashPoint
+  readonly sandboxes?: (real: SandboxProvider) => SandboxProvider
+  /** Default: `embedded:scripted`, which only a worker can run. */
+  readonly agentSpec?: string
+  readonly endMarginMs?: number
+  readonly captureIntervalMs?: number
 }
 
 const never = new AbortController().signal
@@ -72,7 +84,8 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
   const store = await createSqliteStore({ path: join(folder, 'tutti.db') })
   const filesystem = createFilesystemBlobStore({ root: join(folder, 'blobs') })
   const blobs = options.blobs?.(filesystem) ?? filesystem
-  const sandboxes = createLocalSandboxes({ root: join(folder, 'sandboxes'), nodePath: process.execPath })
+  const local = createLocalSandboxes({ root: join(folder, 'sandboxes'), nodePath: process.execPath })
+  const sandboxes = options.sandboxes?.(local) ?? local
   const serverPath = await buildAgentServer(
     fileURLToPath(new URL('../../../node_modules/.cache/tutti/agent-server', import.meta.url)),
   )
@@ -94,7 +107,12 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
     log: { info() {}, warn() {} },
     env: {},
     answerTimeoutMs: 60_000,
-    captureIntervalMs: 3_600_000,
+    adapters: new Map([['command', createCommandAdapter({ clock: systemClock })]]),
+    tellWaiting: async () => {},
+    stateIntervalMs: 3_600_000,
+    stopGraceMs: 500,
+    endMarginMs: options.endMarginMs ?? 60_000,
+    captureIntervalMs: options.captureIntervalMs ?? 3_600_000,
     checkpointIntervalMs: 3_600_000,
     captureTimeoutMs: 60_000,
     stopAnswerMs: 60_000,
@@ -103,7 +121,12 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
   } as unknown as ActivityDeps
 
   const bcId = agentId(Date.now(), randomBytes(10))
-  const configBlobId = await blobs.put(Buffer.from(JSON.stringify(agentConfig)), never)
+  const configBlobId = await blobs.put(
+    Buffer.from(
+      JSON.stringify({ ...agentConfig, ...(options.agentSpec && { agentSpec: options.agentSpec }) }),
+    ),
+    never,
+  )
   await store.catalog.agents.insert(
     {
       bcId,
@@ -154,6 +177,15 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
           turnId: 'turn-1',
         },
       ),
+    async runTurn(session, continued) {
+      const promptBlobId = await blobs.put(Buffer.from('the prompt'), never)
+      const turn = { turnId: 'turn-1', promptBlobId, source: 'API' }
+      return new MockActivityEnvironment({}, { logger: quiet }).run(
+        createRunTurn(deps, createConfigBlobs(blobs), sessionsOf(session)),
+        { ...scope, incarnation: session.incarnation, turn, number: 1, timeoutMs: 60_000, continued },
+      )
+    },
+    release: (session) => endSession(deps, sessionsOf(session), session),
     removeBlob: (id) => rmSync(join(folder, 'blobs', id.slice(7, 9), id)),
     lose,
     async remove() {

@@ -5,6 +5,7 @@ import type {
   CheckResult,
   DeliveryFailure,
   EnsemblePhase,
+  Interruption,
   Reason,
 } from '@tutti/core'
 
@@ -44,6 +45,10 @@ export type SessionEvent =
       position?: number
       /** The commit that the workspace starts from; only when ready. */
       commit?: string
+      /** When its provider ends it, in milliseconds since the epoch, if it does; only when ready. */
+      expiresAt?: number
+      /** Why its work goes on in another one; only at its end. */
+      reason?: Interruption
       detail?: string
     }
   | { type: 'state_saved'; blobId: BlobId }
@@ -53,7 +58,7 @@ export type SessionEvent =
 export type TurnEvent =
   | { type: 'user_message'; turnId: string; text?: string; blobId?: BlobId; source: string }
   | { type: 'turn_started'; turnId: string; turn: number; incarnation: number; agent: string; brain?: string }
-  | { type: 'turn_interrupted'; turnId: string; incarnation: number; restart: number }
+  | { type: 'turn_interrupted'; turnId: string; incarnation: number; restart: number; reason?: Interruption }
   | { type: 'turn_ended'; turnId: string; reason: Reason; detail?: string }
   | ({ type: 'agent_question' } & OpenQuestion)
   | { type: 'check'; command: string; commit: string; result: CheckResult }
@@ -190,9 +195,9 @@ export interface RecoveryEvent {
   incarnation: number
   /**
    * `lost`: the one before it ended by itself or with its worker; `released`: it was given up in good order; `requested`: somebody
-   * asked for it.
+   * asked for it; `expires`: its end was near.
    */
-  reason: 'lost' | 'released' | 'requested'
+  reason: 'lost' | 'released' | 'requested' | 'expires'
   /** Of the request that asked for it. */
   requestId?: string
   /** The workspace is that of this offset, as was asked for. */
@@ -204,6 +209,8 @@ export interface RecoveryEvent {
   /** `rebuilt`: of the agent's index nothing usable was known, and it is that of HEAD. */
   index: 'restored' | 'rebuilt'
   manifestDigest: string
+  /** When the newest of it was captured, in milliseconds since the epoch: what a lost sandbox wrote after that is not there. */
+  capturedAt?: number
   /** The digest is the one that the log recorded; false when the last capture before the loss had not come to its end. */
   proven: boolean
   /** What of the workspace is not there, at most 100 of it. */

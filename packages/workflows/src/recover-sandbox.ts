@@ -17,7 +17,7 @@ export async function recoverSandbox(sandbox: SandboxLife): Promise<Failure | 'c
       await sandbox.release()
       const failure = readFailure(thrown)
       if (isCancellation(thrown) || !failure) return 'cancelled'
-      if (!failure.planned) lost += 1
+      if (failure.why === 'lost') lost += 1
       if (!failure.sandboxLost || lost > limits.maxRestarts) return failure
     }
   }

@@ -1,5 +1,5 @@
 import type { TurnResult } from '@tutti/activities'
-import { limits, type AgentState, type Reason, type Turn } from '@tutti/core'
+import { limits, type AgentState, type Interruption, type Reason, type Turn } from '@tutti/core'
 import { CancellationScope, isCancellation } from '@temporalio/workflow'
 import { readFailure } from './failure.ts'
 import type { CloudAgentInput } from './contract.ts'
@@ -38,19 +38,19 @@ export async function workOnTurn(turn: Turn, number: number, deps: TurnDeps): Pr
       begun = true
       const end = await attemptTurn(turn, number, continued, deps)
       if (end) return end
-      interrupted(turn, restarts, deps)
+      interrupted(turn, restarts, 'requested', deps)
       return undefined
     } catch (thrown) {
       if (isCancellation(thrown)) {
         if (!isCutOff(deps)) return cancelledEnd(deps)
-        if (begun) interrupted(turn, restarts, deps)
+        if (begun) interrupted(turn, restarts, 'requested', deps)
         return undefined
       }
       const failure = readFailure(thrown)!
       if (!failure.sandboxLost) return { reason: failure.reason, failed: true, detail: failure.detail }
       await deps.sandbox.release()
-      if (!failure.planned) restarts += 1
-      interrupted(turn, restarts, deps)
+      if (failure.why === 'lost') restarts += 1
+      interrupted(turn, restarts, failure.why, deps)
       // A stop that arrived while the sandbox was being lost must not start another one.
       if (deps.state().ending) return cancelledEnd(deps)
       if (isCutOff(deps)) return undefined
@@ -60,8 +60,13 @@ export async function workOnTurn(turn: Turn, number: number, deps: TurnDeps): Pr
   }
 }
 
-function interrupted({ turnId }: Turn, restart: number, { recorder, sandbox }: TurnDeps): void {
-  recorder.add({ type: 'turn_interrupted', turnId, restart, incarnation: sandbox.incarnation() })
+function interrupted(
+  { turnId }: Turn,
+  restart: number,
+  reason: Interruption,
+  { recorder, sandbox }: TurnDeps,
+): void {
+  recorder.add({ type: 'turn_interrupted', turnId, restart, incarnation: sandbox.incarnation(), reason })
 }
 
 /** A turn that was told to end ends, and the recovery comes after it. */

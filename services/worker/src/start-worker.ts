@@ -142,6 +142,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     hostQueue: hostTaskQueue(host),
     maxSandboxes: config['sandboxes.max'],
     captureIntervalMs: config['turn.capture_interval'],
+    endMarginMs: config['sandbox.end_margin'],
     checkpointIntervalMs: config['turn.checkpoint_interval'],
     captureTimeoutMs: config['turn.capture_timeout'],
     stopGraceMs: config['stop.grace'],

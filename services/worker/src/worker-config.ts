@@ -2,6 +2,7 @@
 export interface WorkerConfig {
   readonly 'sandboxes.max': number
   readonly 'turn.capture_interval': number
+  readonly 'sandbox.end_margin': number
   readonly 'turn.checkpoint_interval': number
   readonly 'turn.capture_timeout': number
   readonly 'turn.state_interval': number

@@ -55,31 +55,29 @@ describe.skipIf(!server)('cloudAgent: a recovery by hand', () => {
       const agent = await startAgent(agentInput())
       const first = await next()
       expect(first.input.continued).toBe(false)
-      const [one, two] = await Promise.all([agent.send(recover, 'r1'), agent.send(recover, 'r2')])
-      expect(one).toMatchObject({ state: 'RUNNING', endingTurnId: 'turn-1', incarnation: 1 })
-      expect(two).toMatchObject({ state: 'RUNNING', incarnation: 1 })
+      const answers = await Promise.all([agent.send(recover, 'r1'), agent.send(recover, 'r2')])
+      expect(answers.map(({ state }) => state)).toEqual(['RUNNING', 'RUNNING'])
+      expect(answers).toContainEqual(expect.objectContaining({ endingTurnId: 'turn-1', incarnation: 1 }))
       const again = await next()
       expect(again.input).toMatchObject({ incarnation: 3, continued: true, number: 1 })
       again.finish(completed)
       await untilStatus(agent, 'IDLE')
-      expect(sandboxes(stubs)).toEqual([
-        [1, undefined],
-        [2, 'r1'],
-        [3, 'r2'],
-      ])
+      await agent.send({ type: 'archive' })
+      await agent.result()
+      const made = sandboxes(stubs)
+      expect(made.map(([incarnation]) => incarnation)).toEqual([1, 2, 3])
+      expect(new Set(made.map(([, asked]) => asked))).toEqual(new Set([undefined, 'r1', 'r2']))
       const said = story(stubs, agent.bcId)
       expect(said.filter((line) => /^(message|ended|interrupted)/.test(line))).toEqual([
         'message turn-1',
         'interrupted turn-1 0',
         'ended turn-1 completed',
       ])
-      await agent.send({ type: 'archive' })
-      await agent.result()
     }))
 
   test.for([
     ['stopped', async () => stopped],
-    ['handed over', async () => Promise.reject(sandboxLost('planned'))],
+    ['handed over', async () => Promise.reject(sandboxLost('planned', 'requested'))],
   ] as const)('a turn that was %s for it is no end, and the log says that it was cut', ([, end]) =>
     temporal.run(async ({ stubs, startAgent }) => {
       const begun = Promise.withResolvers<void>()
@@ -95,6 +93,8 @@ describe.skipIf(!server)('cloudAgent: a recovery by hand', () => {
       await agent.send(recover, 'r1')
       told.resolve()
       await untilStatus(agent, 'IDLE')
+      await agent.send({ type: 'archive' })
+      await agent.result()
       expect(sandboxes(stubs)).toEqual([
         [1, undefined],
         [2, 'r1'],
@@ -103,9 +103,9 @@ describe.skipIf(!server)('cloudAgent: a recovery by hand', () => {
         'interrupted turn-1 0',
         'ended turn-1 completed',
       ])
+      const [cut] = stubs.events(agent.bcId).filter((event) => event.type === 'turn_interrupted')
+      expect(cut).toMatchObject({ incarnation: 1, reason: 'requested' })
       expect(stubs.callsOf('checkpointTurn')).toBe(1)
-      await agent.send({ type: 'archive' })
-      await agent.result()
     }),
   )
 

@@ -21,7 +21,7 @@ export function eventText(event: RunEvent): EventText | undefined {
     case 'sandbox':
       return say(
         'sandbox',
-        words(event.state, event.position && `#${event.position}`, event.commit, event.detail),
+        words(event.state, event.position && `#${event.position}`, event.commit, event.reason, event.detail),
       )
     case 'state_saved':
     case 'session_saved':
@@ -41,7 +41,7 @@ export function eventText(event: RunEvent): EventText | undefined {
     case 'turn_started':
       return say('turn', words(`${event.turn} started`, event.agent, event.brain))
     case 'turn_interrupted':
-      return say('turn', `interrupted, restart ${event.restart}`)
+      return say('turn', words(`interrupted, restart ${event.restart}`, event.reason))
     case 'turn_ended':
       return say('turn', words(`ended: ${event.reason}`, event.detail))
     case 'agent_question':
@@ -153,6 +153,7 @@ const occasions: Readonly<Record<RecoveryEvent['reason'], string>> = {
   lost: 'after one that was lost',
   released: 'after one that was released',
   requested: 'as was asked for',
+  expires: 'before the end of the one before it',
 }
 
 function recoveryText(event: RecoveryEvent): string {

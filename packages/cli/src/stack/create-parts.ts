@@ -173,6 +173,7 @@ function workerConfig(config: ResolvedConfig): WorkerConfig {
   return {
     'sandboxes.max': max === 'cores' ? Math.max(2, availableParallelism()) : Number(max),
     'turn.capture_interval': Number(config['turn.capture_interval']),
+    'sandbox.end_margin': Number(config['sandbox.end_margin']),
     'turn.checkpoint_interval': Number(config['turn.checkpoint_interval']),
     'turn.capture_timeout': Number(config['turn.capture_timeout']),
     'turn.state_interval': Number(config['turn.state_interval']),

@@ -16,6 +16,8 @@ export interface RecoveredWorkspace {
   readonly changes: readonly CapturedChange[]
   /** What the whole workspace must be then; undefined when the log does not say. */
   readonly manifestDigest: string | undefined
+  /** When the newest capture was taken; milliseconds since the epoch. */
+  readonly capturedAt: number | undefined
   /** The agent's own repository; undefined while it is as it was made. */
   readonly git: RecoveredGitState | undefined
   /** The event that told of it. */
@@ -74,18 +76,20 @@ export async function recoverWorkspace(
   let commit: string | undefined
   let manifestDigest: string | undefined
   let hasCaptures = false
+  let capturedAt: number | undefined
   let exported: BlobId | undefined
   let ready: number | undefined
   let before: RecoveryEvent['reason'] | undefined
   let restored: Restored | undefined
-  for await (const { event } of readEvents(eventLog, bcId, types, signal, until)) {
+  for await (const { event, at } of readEvents(eventLog, bcId, types, signal, until)) {
     switch (event.type) {
       case 'sandbox':
         if (event.state === 'ready') {
           ready = event.incarnation
           before = 'lost'
           missing.clear()
-        } else if (event.incarnation === ready && event.state === 'destroyed') before = 'released'
+        } else if (event.incarnation === ready && event.state === 'destroyed')
+          before = event.reason === 'expires' ? 'expires' : 'released'
         break
       case 'checkpoint':
         commit = event.commit
@@ -101,6 +105,7 @@ export async function recoverWorkspace(
         break
       case 'workspace_captured':
         hasCaptures = true
+        capturedAt = at
         manifestDigest = event.manifestDigest
         break
       case 'file_skipped':
@@ -130,6 +135,7 @@ export async function recoverWorkspace(
     commit,
     changes: folded,
     manifestDigest,
+    capturedAt,
     git,
     gitEvent: states.event(),
     missing: [...missing.values()],
