@@ -2,7 +2,7 @@ import type { AgentServer, CapturedChange, Hydrated } from '@tutti/agent-server'
 import { TuttiError, type BlobId, type ErrorCode, type SandboxPolicy } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
 import type { RecoveryEvent, RecoveryStep } from '@tutti/protocol'
-import type { Sandbox, SandboxRef, SandboxSpec } from '@tutti/sandbox'
+import { markSandbox, type Sandbox, type SandboxRef, type SandboxSpec } from '@tutti/sandbox'
 import type { ActivityDeps } from './deps.ts'
 import { pathFields } from '@tutti/workspace/log'
 import { lostContent } from './lost-content.ts'
@@ -95,6 +95,7 @@ export async function bootSandbox(
     const spec = sandboxSpec(deps, request, prepared.readOnly)
     const sandbox = await crashPoint('provision.sandbox', () => sandboxes.create(spec, bounded))
     ref = sandbox.ref
+    await markSandbox(sandbox, bounded)
     server = await prepared.start(sandbox, bounded)
     steps.push({ name: 'sandbox', ms: lap() })
     request.onStep('hydrating')

@@ -129,6 +129,7 @@ export function createProvisionSandbox(
           leaves: undefined,
           turnId: undefined,
           inTurn: false,
+          quiet: false,
           turnFrom: 0,
           stopped: false,
           killed: false,

@@ -1,5 +1,6 @@
 import { parseAgentSpec, TuttiError, wholePrompt, type Reason } from '@tutti/core'
 import type { CommandEvent } from '@tutti/protocol'
+import { attachSession } from './attach-session.ts'
 import { withHeartbeat, type CancelCause } from './heartbeat.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities, TurnInput, TurnResult } from './contract.ts'
@@ -32,6 +33,7 @@ export function createRunTurn(
         const session = sessions.get(input)
         if (session.killed) throw sandboxLost('The sandbox did not survive the last stop.', 'handover')
         session.stopped = false
+        const stoodIdle = session.turnId !== undefined
         session.turnId = input.turn.turnId
         session.inTurn = true
         const control = createTurnControl({
@@ -49,6 +51,11 @@ export function createRunTurn(
           control.end({ kind: 'lost', reason: 'sandbox_lost', detail: why }),
         )
         try {
+          if (stoodIdle && !control.ended()) {
+            phase('attach')
+            await attachSession(deps, session, control.signal)
+          }
+          session.quiet = false
           phase('open')
           const text = await configs.text(input.turn.promptBlobId, session.controller.signal)
           const { promptSuffix } = session.config

@@ -37,6 +37,8 @@ export interface HostSession {
   leaves: Exclude<Interruption, 'lost'> | undefined
   /** A turn runs, and captures by itself. */
   inTurn: boolean
+  /** Nothing has run since the last capture: the workspace can only be what that was. */
+  quiet: boolean
   /** Log position at which the current turn began: its commands come after it. */
   turnFrom: number
   /** The current turn was ended from outside: its sandbox has little time left to answer. */

@@ -85,6 +85,8 @@ export interface AgentServer extends AgentHost {
   hydrate(request: HydrateRequest, signal: AbortSignal): Promise<Hydrated>
   /** Reports every change since the last capture (or hydration). One at a time: calls queue up. */
   capture(sink: CaptureSink, signal: AbortSignal): Promise<CaptureSummary>
+  /** What the next {@link capture} would say, without taking anything. */
+  look(signal: AbortSignal): Promise<CaptureSummary>
   /** Keeps what the hydrated workspace has beyond its `head` aside, until {@link absorb}: a setup command shall not undo it. */
   keepWork(signal: AbortSignal): Promise<void>
   /** Takes what has changed since for no work of the agent's: the next capture does not report it. What was kept aside is put back first. */

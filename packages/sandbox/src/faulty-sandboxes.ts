@@ -1,4 +1,4 @@
-import type { Sandbox, SandboxProvider } from './port.ts'
+import type { Sandbox, SandboxProvider, SandboxRef, SandboxSpec } from './port.ts'
 
 /** What may go wrong with sandboxes that somebody else runs. Read each time, so that a test can change its mind. */
 export interface SandboxFaults {
@@ -6,10 +6,14 @@ export interface SandboxFaults {
   lifeMs?: number
   /** Nobody is told when that will be. */
   unannounced?: boolean
+  /** `attach` says that it has the sandbox, and gives one whose disk is empty. */
+  resumesEmpty?: boolean
 }
 
 /** For tests: a real provider whose sandboxes have these faults. Everything else is the real one's. */
 export function createFaultySandboxes(real: SandboxProvider, faults: SandboxFaults): SandboxProvider {
+  const specs = new Map<string, SandboxSpec>()
+  const resumed = new Map<string, SandboxRef>()
   const known = new WeakMap<Sandbox, Sandbox>()
   const faulty = (sandbox: Sandbox): Sandbox => {
     const there = known.get(sandbox)
@@ -28,10 +32,24 @@ export function createFaultySandboxes(real: SandboxProvider, faults: SandboxFaul
   }
   return {
     ...real,
-    create: async (spec, signal) => faulty(await real.create(spec, signal)),
+    async create(spec, signal) {
+      specs.set(spec.key, spec)
+      return faulty(await real.create(spec, signal))
+    },
     async attach(ref, signal) {
+      const spec = specs.get(ref.key)
+      if (faults.resumesEmpty && spec) {
+        const empty = await real.create({ ...spec, key: `${spec.key}/resumed` }, signal)
+        resumed.set(ref.key, empty.ref)
+        return { ...empty, ref }
+      }
       const sandbox = await real.attach(ref, signal)
       return sandbox && faulty(sandbox)
+    },
+    async destroy(ref, signal) {
+      await real.destroy(ref, signal)
+      const empty = resumed.get(ref.key)
+      if (empty) await real.destroy(empty, signal)
     },
   }
 }

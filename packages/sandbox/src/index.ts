@@ -14,5 +14,6 @@ export {
   type LocalSandboxProvider,
 } from './local-sandboxes.ts'
 export type { LimiterKind } from './resource-group.ts'
+export { isMarked, markSandbox } from './sandbox-mark.ts'
 export { sandboxMarker } from './sandbox-marker.ts'
 export { describeLocalSandbox, type LocalSandboxDescription } from './describe-local-sandbox.ts'

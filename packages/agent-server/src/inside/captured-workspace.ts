@@ -31,6 +31,8 @@ export interface CapturedWorkspace {
   /** Takes the whole workspace as it is for the state that the next capture compares with; nothing is ignored then. */
   adopt(written: Written, signal: AbortSignal): Promise<WorkspaceSummary & { readonly wrong: string[] }>
   capture(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
+  /** What a capture would say now. */
+  look(signal: AbortSignal): Promise<WorkspaceSummary>
   /** Takes what has changed for no work of the agent's: the next capture compares with it, and its digest leaves it out. */
   absorb(signal: AbortSignal): Promise<void>
 }
@@ -109,6 +111,14 @@ export function createCapturedWorkspace({
       } finally {
         await own.dispose()
       }
+    },
+
+    async look(signal) {
+      const found = await difference(signal)
+      for await (const _ of found.changes) void _
+      const notLogged = new Map(absorbed)
+      for (const key of found.changed) notLogged.delete(key)
+      return summarize(found.next, notLogged, found.changed.size)
     },
 
     async absorb(signal) {

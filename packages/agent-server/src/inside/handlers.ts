@@ -99,6 +99,9 @@ export function createHandlers(): {
     async capture(_: unknown, call: CallStream, signal: AbortSignal) {
       return need().workspace.capture(captureTo(call), signal)
     },
+    async look(_: unknown, _call: CallStream, signal: AbortSignal) {
+      return need().workspace.look(signal)
+    },
     async readFile({ path, maxBytes }: { path: string; maxBytes: number }, call: CallStream) {
       const bytes = await readWorkspaceFile(need().settings.workdir, path, maxBytes)
       for (let start = 0; start < bytes.length; start += 64 << 10) {
