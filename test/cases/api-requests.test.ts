@@ -31,6 +31,7 @@ const createAgentPath = pathOf(AgentService.method.createAgent)
 beforeAll(async () => {
   api = await startDemoApi()
   api.temporal.nothingToDeliver = true
+  api.temporal.noSandboxes = true
   bcId = (await api.client(AgentService).createAgent(agentInit)).agent!.bcId
 })
 afterAll(() => api.close())
@@ -54,6 +55,7 @@ const rightRequests = (): Record<string, JsonObject> => ({
   StopAgent: { bc_id: bcId },
   AnswerQuestion: { bc_id: bcId, answer: 'yes' },
   DeliverAgent: { bc_id: bcId },
+  RecoverAgent: { bc_id: bcId },
   StopEnsemble: { ensemble_id: 'en-01890a5d-ac96-774b-bcce-b302099a8057' },
   AddRepository: { path: api.files.path },
   SweepBlobs: { dry_run: true },

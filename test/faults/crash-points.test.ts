@@ -5,9 +5,10 @@ import { crashPoints, parseCrashOrder, type CrashPointName, type EnsembleId } fr
 import { RepositorySourceSchema } from '@tutti/proto'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
-import { driveAgent } from '../cases/agent-driver.ts'
+import { driveAgent, startAgent } from '../cases/agent-driver.ts'
 import { connect } from '../cases/connect.ts'
 import { nothingLeft } from '../cases/nothing-left.ts'
+import { script } from '../cases/script.ts'
 import { driveEnsemble, requestOf } from './ensemble-driver.ts'
 import { expectWholeLogs, of } from './whole-logs.ts'
 
@@ -19,8 +20,9 @@ const passings: Partial<Record<CrashPointName, number>> = {
   'catalog.write': 9,
   'blob.put': 5,
 }
-/** The only step that is not one of an ensemble. */
+/** Steps that are not those of an ensemble: the start of a single agent, and a workspace that is put back by hand. */
 const ofAgents: CrashPointName = 'agent.start'
+const ofRestoring = ['restore.commit', 'restore.events'] as const satisfies readonly CrashPointName[]
 /**
  * What one ensemble goes through, in the order of its life. Each step costs two crashes, and a turn survives three: one of the
  * steps that a turn begins anew after, for each ensemble.
@@ -65,7 +67,9 @@ describe.skipIf(!temporalPath)('a process that dies at a durable step, right bef
   }
 
   test('all of them are here', () => {
-    expect([...courses.flat(), ofAgents].toSorted()).toEqual(Object.keys(crashPoints).toSorted())
+    expect([...courses.flat(), ofAgents, ...ofRestoring].toSorted()).toEqual(
+      Object.keys(crashPoints).toSorted(),
+    )
   })
 
   test.for(courses.map((names) => [names.join(', '), names] as const))(
@@ -145,5 +149,38 @@ describe.skipIf(!temporalPath)('a process that dies at a durable step, right bef
     expect(events.filter(({ type }) => type === 'turn_ended')).toMatchObject([{ reason: 'completed' }])
     const { composers } = await connect(stack).composers.listBackgroundComposers({ pageSize: 1000 })
     expect(composers).toHaveLength(1)
+  })
+
+  test('restore.commit, restore.events', { timeout: 120_000 }, async () => {
+    await stack.start()
+    const agent = await startAgent(connect(stack), {
+      prompt: script('write: made.txt 1', 'run: echo 2 > made.txt; echo late > late.txt'),
+      repository: repository.path,
+      agent: 'embedded:scripted',
+    })
+    const { offset } = await agent.waitFor((event) => event.type === 'tool_call_completed')
+    await agent.rest()
+    await stack.stop()
+    const restore = (idempotencyKey: string, atOffsetKey: string) =>
+      connect(stack).agents.recoverAgent({ bcId: agent.bcId, idempotencyKey, atOffsetKey })
+    for (const name of ofRestoring) {
+      for (const when of ['before', 'after'])
+        await dieAt(`${name}:${when}:1`, async () => void (await restore(name, offset)))
+      await stack.start()
+      expect(await restore(name, offset)).toMatchObject({ proven: true, missing: [] })
+      expect(await stack.stop()).toBe(0)
+    }
+    await stack.start()
+    const now = driveAgent(connect(stack), agent.bcId)
+    const restored = (await now.events()).filter((event) => event.type === 'workspace_restored')
+    expect(restored.map(({ atOffset }) => atOffset)).toEqual([offset, offset])
+    expect(new Set(restored.map(({ requestId }) => requestId)).size).toBe(2)
+    const { branch } = await connect(stack).agents.deliverAgent({ bcId: agent.bcId })
+    expect(repository.tree(branch)).toEqual({
+      'README.md': '100644 hello\n',
+      'made.txt': '100644 1\n',
+    })
+    await connect(stack).composers.archiveBackgroundComposer({ bcId: agent.bcId })
+    await nothingLeft(stack)
   })
 })

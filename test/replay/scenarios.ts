@@ -81,6 +81,23 @@ export const scenarios: Readonly<Record<string, Scenario>> = {
     await agent.send({ type: 'archive' })
     return ended(agent)
   },
+  async 'agent-recovered-by-hand'({ startAgent, stubs }) {
+    const next = stubs.hold('runTurn')
+    const agent = await startAgent(agentInput())
+    await next()
+    await agent.send({ type: 'recover' })
+    ;(await next()).finish(completed)
+    await untilRest(agent)
+    await agent.send({ type: 'recover', at: 3 })
+    await agent.send({ type: 'follow_up', turn: newTurn('f1') })
+    ;(await next()).finish(completed)
+    await untilRest(agent)
+    stubs.on('provisionSandbox', async () => {
+      throw fail('data_loss')
+    })
+    await agent.send({ type: 'recover' })
+    return ended(agent)
+  },
   async 'agent-inactive'({ startAgent }) {
     const input = agentInput()
     return ended(await startAgent({ ...input, timings: { ...input.timings, inactivityMs: 500 } }))

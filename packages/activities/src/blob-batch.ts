@@ -9,6 +9,9 @@ export interface BlobBatch {
   stored(): Promise<void>
 }
 
+/** A file up to here waits in memory until it is stored with others, in bytes. */
+export const maxBatched = 64 << 10
+
 /** Of one batch: what a capture may hold in memory twice, as one is stored while the next one fills. */
 const [maxCount, maxBytes] = [1000, 8 << 20]
 

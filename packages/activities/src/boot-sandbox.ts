@@ -1,7 +1,8 @@
 import type { AgentServer, CapturedChange, Hydrated } from '@tutti/agent-server'
 import { TuttiError, type BlobId, type ErrorCode, type SandboxPolicy } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
-import type { Sandbox, SandboxRef, SandboxSpec } from '@tutti/sandbox'
+import type { RecoveryEvent, RecoveryStep } from '@tutti/protocol'
+import { markSandbox, type Sandbox, type SandboxRef, type SandboxSpec } from '@tutti/sandbox'
 import type { ActivityDeps } from './deps.ts'
 import { pathFields } from '@tutti/workspace/log'
 import { lostContent } from './lost-content.ts'
@@ -38,10 +39,12 @@ export interface Booted {
   readonly sandbox: Sandbox
   /** Of the workspace before setup. */
   readonly manifestDigest: string
+  readonly entries: number
   /** Submodules that could not be checked out again. */
   readonly withoutSubmodules: readonly Uint8Array[]
   readonly withoutRepository: boolean
   readonly server: AgentServer
+  readonly steps: NonNullable<RecoveryEvent['steps']>
 }
 
 /** How one boot failed; `setup` when it was the setup command's own doing. */
@@ -52,6 +55,8 @@ export class BootFailure extends Error {
     this.stage = stage
   }
 }
+
+const hydrateSteps = ['clone', 'blobs', 'restore', 'scan'] as const
 
 /** What another boot would meet again. */
 const final: ReadonlySet<ErrorCode> = new Set([
@@ -79,26 +84,38 @@ export async function bootSandbox(
   let server: AgentServer | undefined
   const { mirror, policy, onDenied } = request
   const { sourceObjects } = mirror
+  const steps: { name: RecoveryStep; ms: number }[] = []
+  let since = clock.monotonic()
+  const lap = () => {
+    const from = since
+    since = clock.monotonic()
+    return Math.round(since - from)
+  }
   const prepared = await agentServers.prepare({ sourceObjects, policy, onDenied }, bounded)
   try {
     request.onStep('creating')
     const spec = sandboxSpec(deps, request, prepared.readOnly)
     const sandbox = await crashPoint('provision.sandbox', () => sandboxes.create(spec, bounded))
     ref = sandbox.ref
+    await markSandbox(sandbox, bounded)
     server = await prepared.start(sandbox, bounded)
+    steps.push({ name: 'sandbox', ms: lap() })
     request.onStep('hydrating')
-    const { manifestDigest, withoutSubmodules, withoutRepository } = await hydrate(
+    const { manifestDigest, entries, withoutSubmodules, withoutRepository, times } = await hydrate(
       deps,
       server,
       request,
       bounded,
     )
+    for (const name of hydrateSteps) steps.push({ name, ms: times[name] })
     await request.premise
+    lap()
     if (request.setupCommand !== '') {
       request.onStep('setup')
       await runSetup(server, request, bounded)
+      steps.push({ name: 'setup', ms: lap() })
     }
-    return { sandbox, server, manifestDigest, withoutSubmodules, withoutRepository }
+    return { sandbox, server, manifestDigest, entries, withoutSubmodules, withoutRepository, steps }
   } catch (thrown) {
     await server?.close().catch(() => undefined)
     await prepared.discard()

@@ -18,6 +18,7 @@ export function captureBetweenTurns(deps: ActivityDeps, session: HostSession): v
       await pace.run(() => workspace.capture(signal))
       if (session.turnId) await workspace.checkpointWhenDue(session.turnId, deps.checkpointIntervalMs, signal)
     }
+    if (!session.inTurn) session.quiet = !isBusy && !wasBusy
     wasBusy = isBusy
   }
   const timer = setInterval(() => {

@@ -17,7 +17,7 @@ export function createCheckpointTurn(deps: ActivityDeps, sessions: Sessions): Ac
         await saveSession(deps, session)
         phase('commit')
         const checkpoint = await session.workspace.checkpoint(input.turnId, session.controller.signal)
-        if (cut) throw sandboxLost('A stop did not wait for the last capture.', true)
+        if (cut) throw sandboxLost('A stop did not wait for the last capture.', 'handover')
         return checkpoint
       }),
     )

@@ -5,6 +5,7 @@ import type {
   BlobId,
   EnsembleId,
   EnsemblePhase,
+  Interruption,
   Reason,
   Turn,
 } from '@tutti/core'
@@ -39,10 +40,17 @@ export type WorkflowEvent =
       readonly restart: number
       /** The one that was lost; by the time this is written there may be another. Absent: the one of the snapshot. */
       readonly incarnation?: number
+      readonly reason?: Interruption
     }
   | {
       readonly type: 'turn_ended'
       readonly turnId: string
+      readonly reason: Reason
+      readonly detail?: string
+    }
+  | {
+      readonly type: 'recovery_failed'
+      readonly requestId: string
       readonly reason: Reason
       readonly detail?: string
     }
@@ -157,6 +165,8 @@ export interface Activities {
       readonly branch: string
       readonly deadlineMs: number
       readonly heartbeatMs: number
+      /** It is made because somebody asked for it; `at`: with the workspace of this log position. */
+      readonly recovery?: { readonly requestId: string; readonly at?: number }
     },
   ): Promise<void>
   runTurn(input: TurnInput): Promise<TurnResult>

@@ -65,6 +65,8 @@ export interface ActivityDeps {
   readonly watchWorkspace: boolean
   /** Milliseconds between captures while an agent works. */
   readonly captureIntervalMs: number
+  /** Milliseconds before the end of a sandbox's life at which its work is moved to another one. */
+  readonly endMarginMs: number
   /** Milliseconds between checkpoints while an agent works. */
   readonly checkpointIntervalMs: number
   /** Milliseconds that the last capture of a turn may take. */

@@ -1,4 +1,4 @@
-import { TuttiError, type ErrorCode, type Reason } from '@tutti/core'
+import { TuttiError, type ErrorCode, type Interruption, type Reason } from '@tutti/core'
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { cancellationSignal } from './cancellation.ts'
 
@@ -12,9 +12,9 @@ export function failWith(reason: Reason, message: string, ...details: unknown[])
   })
 }
 
-/** The sandbox is gone. `planned`: handed over in good order, so that it does not count against the restarts. */
-export const sandboxLost = (message: string, planned = false): ApplicationFailure =>
-  failWith('sandbox_lost', message, ...(planned ? ['planned'] : []))
+/** The sandbox is gone, or given up in good order: only `lost` counts against the restarts. */
+export const sandboxLost = (message: string, why: Interruption = 'lost'): ApplicationFailure =>
+  failWith('sandbox_lost', message, ...(why === 'lost' ? [] : ['planned', why]))
 
 const permanent: Partial<Record<ErrorCode, Reason>> = {
   data_loss: 'data_loss',

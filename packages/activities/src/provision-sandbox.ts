@@ -6,17 +6,21 @@ import { createOpenBase } from './base-commit.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
+import { moveAtOf } from './end-of-life.ts'
 import { failWith, orFail, setupReasons } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { createKeepBase } from './keep-base.ts'
-import { checkLog, pathFields, recoverWorkspace, type RecoveredWorkspace } from '@tutti/workspace/log'
-import type { RunEvent } from '@tutti/protocol'
+import { checkLog, pathFields, type RecoveredWorkspace } from '@tutti/workspace/log'
+import type { RecoveryEvent } from '@tutti/protocol'
+import { isInNoCommit } from '@tutti/workspace'
 import { repositoryLocation } from '@tutti/store'
 import { createOwnedBlobs } from './owned-blobs.ts'
+import { restoreWorkspace } from './restore-workspace.ts'
 import { createRunLogWriter, type RunLogWriter } from './run-log-writer.ts'
 import type { HostSession, Sessions } from './sessions.ts'
 import { createSessionWorkspace } from './session-workspace.ts'
 import { watchAnswers } from './watch-answers.ts'
+import { wantedWorkspace, type WantedWorkspace } from './wanted-workspace.ts'
 import { createWorkspaceTracker } from './workspace-tracker.ts'
 
 /**
@@ -58,11 +62,12 @@ export function createProvisionSandbox(
         // The first append shuts the last sandbox out of the log: what is read afterwards is all that it has left.
         await log.write({ type: 'sandbox', incarnation, state: 'creating' })
         await log.flush()
-        const recovered = await recoverWorkspace(deps.eventLog, bcId, signal)
+        const workspace = await wantedWorkspace(deps, input, signal)
+        const { wanted: recovered, putBack } = workspace
         // While the sandbox is made: an agent with a long past is as soon at work as any other.
         const premise = checkLog(deps.eventLog, bcId, signal)
         premise.catch(() => {})
-        const commit = recovered.commit ?? base
+        let commit = recovered.commit ?? base
         // Another host may have made it.
         if (commit !== base) await deps.mirrors.restore(location, commit, signal)
         for (const call of recovered.openCalls)
@@ -73,18 +78,46 @@ export function createProvisionSandbox(
           signal,
         )
         const { sandbox, server, manifestDigest } = booted
+        const { blobRefs } = deps.catalog
+        const blobs = createOwnedBlobs(deps.blobs, (ids, using) => blobRefs.use(owner, ids, using))
+        const recovery = recoveryOf(input, commit, booted, workspace)
+        let { changes } = recovered
+        if (putBack !== undefined) {
+          phase('restore')
+          const { requestId } = input.recovery!
+          const { now } = workspace
+          const restore = {
+            bcId,
+            incarnation,
+            requestId,
+            at: putBack,
+            mirror,
+            base,
+            log,
+            now,
+            wanted: recovered,
+          }
+          commit = await restoreWorkspace({ ...deps, blobs }, { ...restore, ...booted }, signal).catch(
+            async (thrown: unknown) => {
+              await end(deps, booted)
+              throw thrown
+            },
+          )
+          // What a commit can have is in that one.
+          changes = changes.filter(isInNoCommit)
+        }
+        const { expiresAt } = sandbox
         const gone = new AbortController()
         void server.lost.then(() => gone.abort())
-        const { blobRefs } = deps.catalog
         const tracker = createWorkspaceTracker({
-          blobs: createOwnedBlobs(deps.blobs, (ids, using) => blobRefs.use(owner, ids, using)),
+          blobs,
           packs: createOwnedBlobs(deps.blobs, (ids, adding) => blobRefs.add(owner, ids, adding)),
           incarnation,
           write: (...events) => log.write(...events),
           checkPack: (...given) => mirror.checkPack(...given),
           signal: controller.signal,
           gone: gone.signal,
-          initial: recovered.changes,
+          initial: changes,
           manifestDigest,
           git: recovered.git,
         })
@@ -103,20 +136,25 @@ export function createProvisionSandbox(
           controller,
           exported: recovered.exported,
           summary: '',
+          putBackTo: workspace.told,
+          moveAt: moveAtOf(deps, sandbox.expiresAt),
+          leaves: undefined,
           turnId: undefined,
           inTurn: false,
+          quiet: false,
           turnFrom: 0,
           stopped: false,
           killed: false,
         }
         try {
-          if (recovered.before) await log.write(recoveryOf(incarnation, commit, booted, recovered))
+          if (recovered.before || input.recovery) await log.write(recovery)
           await log.write({
             type: 'sandbox',
             incarnation,
             state: 'ready',
             commit,
             ...(isWhole(booted) && { manifestDigest }),
+            ...(expiresAt && { expiresAt }),
           })
           const logSequence = await log.flush()
           await deps.catalog.agents.project(bcId, { logSequence, baseCommit: base, incarnation }, signal)
@@ -140,27 +178,31 @@ const isWhole = ({ withoutSubmodules, withoutRepository }: Booted): boolean =>
 const maxMissing = 100
 
 function recoveryOf(
-  incarnation: number,
+  { incarnation, recovery }: Parameters<Activities['provisionSandbox']>[0],
   commit: string,
-  { manifestDigest, withoutSubmodules, withoutRepository }: Booted,
-  recovered: RecoveredWorkspace,
-): RunEvent {
-  const { before, changes, git } = recovered
+  { manifestDigest, withoutSubmodules, withoutRepository, steps }: Booted,
+  { wanted, told, ms }: WantedWorkspace,
+): RecoveryEvent {
+  const { before, changes, git } = wanted
   const submodules = withoutSubmodules.map((path) => ({ ...pathFields(path), reason: 'submodule' as const }))
   const repository = withoutRepository ? [{ path: '.git', reason: 'unreadable' as const }] : []
-  const missing = [...repository, ...submodules, ...recovered.missing]
+  const missing = [...repository, ...submodules, ...wanted.missing]
   return {
     type: 'recovery',
     incarnation,
-    reason: before ?? 'lost',
+    reason: recovery ? 'requested' : (before ?? 'lost'),
+    ...(recovery && { requestId: recovery.requestId }),
+    ...(recovery?.at !== undefined && told !== undefined && { atOffset: told }),
     commit,
     replayed: changes.length,
     index:
       git && !missing.some(({ path }) => path === '.git' || path === '.git/index') ? 'restored' : 'rebuilt',
     manifestDigest,
-    proven: recovered.manifestDigest !== undefined,
+    ...(wanted.capturedAt !== undefined && { capturedAt: wanted.capturedAt }),
+    proven: wanted.manifestDigest !== undefined,
     missing: missing.slice(0, maxMissing),
     ...(missing.length > maxMissing && { moreMissing: missing.length - maxMissing }),
+    steps: [{ name: 'fold', ms }, ...steps],
   }
 }
 
@@ -236,6 +278,13 @@ async function discard(
 ): Promise<void> {
   session.controller.abort()
   sessions.remove(session)
-  await session.server.close().catch(() => undefined)
-  await deps.sandboxes.destroy(session.sandbox.ref, new AbortController().signal)
+  await end(deps, session)
+}
+
+async function end(
+  deps: ActivityDeps,
+  { server, sandbox }: Pick<Booted, 'server' | 'sandbox'>,
+): Promise<void> {
+  await server.close().catch(() => undefined)
+  await deps.sandboxes.destroy(sandbox.ref, new AbortController().signal)
 }

@@ -233,6 +233,28 @@ describe('the repository of an agent', () => {
   })
 })
 
+test('a workspace that was put back has the repository of then, and its agent is told until a turn has ended', async () => {
+  const restored = { requestId: 'r', atOffset: 'o' }
+  const [a, b] = ['a'.repeat(40), 'b'.repeat(40)]
+  const state = (commit: string, onto?: string): RunEvent => ({
+    type: 'git_state',
+    incarnation: 1,
+    commit,
+    pack: hashOf(`${commit} on ${onto}`),
+    ...(onto !== undefined && { onto }),
+  })
+  const back: RunEvent = { type: 'workspace_restored', incarnation: 2, ...restored }
+  await write(state(a), state(b, a), back)
+  expect(await recoverWorkspace(store.eventLog, bcId, never)).toMatchObject({ git: undefined, restored })
+  await write(state(b, a))
+  expect((await recoverWorkspace(store.eventLog, bcId, never)).git).toEqual({
+    commit: b,
+    packs: [hashOf(`${a} on undefined`), hashOf(`${b} on ${a}`)],
+  })
+  await write({ type: 'turn_ended', turnId: 't', reason: 'completed' })
+  expect((await recoverWorkspace(store.eventLog, bcId, never)).restored).toBeUndefined()
+})
+
 test('a capture that is not in the log to its end proves nothing', async () => {
   const tracker = trackerWith()
   await capture(tracker, [file('a', '1'), '1'])
@@ -309,10 +331,13 @@ test('calls that were under way are known; an empty log recovers to nothing', as
     commit: undefined,
     changes: [],
     manifestDigest: undefined,
+    capturedAt: undefined,
     git: undefined,
+    gitEvent: undefined,
     missing: [],
     before: undefined,
     exported: undefined,
+    restored: undefined,
     openCalls: [],
   })
   await write(

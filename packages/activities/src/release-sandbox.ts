@@ -36,7 +36,12 @@ export async function endSession(
     session.killed || (await Promise.race([session.server.lost.then(() => true), setImmediate(false)]))
   if (!isLost) await captureOnRelease(deps, session)
   await session.log
-    .write({ type: 'sandbox', incarnation: session.incarnation, state: isLost ? 'lost' : 'destroyed' })
+    .write({
+      type: 'sandbox',
+      incarnation: session.incarnation,
+      state: isLost ? 'lost' : 'destroyed',
+      ...(session.leaves && { reason: session.leaves }),
+    })
     .catch(() => undefined)
   await session.log.flush().catch(() => 0)
   await session.agent?.close(patience).catch(() => undefined)

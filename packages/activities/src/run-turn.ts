@@ -1,5 +1,6 @@
 import { parseAgentSpec, TuttiError, wholePrompt, type Reason } from '@tutti/core'
 import type { CommandEvent } from '@tutti/protocol'
+import { attachSession } from './attach-session.ts'
 import { withHeartbeat, type CancelCause } from './heartbeat.ts'
 import { createCapturePace } from './capture-pace.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
@@ -14,6 +15,7 @@ import { saveSession } from './save-session.ts'
 import { saveStatesDuringTurn } from './save-states-during-turn.ts'
 import { createTurnControl, type TurnControl, type TurnStop } from './turn-control.ts'
 import { createTurnEvents, type TurnEvents } from './turn-events.ts'
+import { watchEndOfLife } from './end-of-life.ts'
 import { createDeadline, orKillSilent } from './kill-silent.ts'
 import type { HostSession, Sessions } from './sessions.ts'
 
@@ -30,8 +32,9 @@ export function createRunTurn(
     orFail(() =>
       withHeartbeat(input.heartbeatMs, async (cancelled, phase, cancelCause) => {
         const session = sessions.get(input)
-        if (session.killed) throw sandboxLost('The sandbox did not survive the last stop.', true)
+        if (session.killed) throw sandboxLost('The sandbox did not survive the last stop.', 'handover')
         session.stopped = false
+        const stoodIdle = session.turnId !== undefined
         session.turnId = input.turn.turnId
         session.inTurn = true
         const control = createTurnControl({
@@ -44,22 +47,31 @@ export function createRunTurn(
         const onDrain = () => control.end(stopOfCancel('shutdown'))
         if (deps.draining.aborted) onDrain()
         deps.draining.addEventListener('abort', onDrain, { once: true })
+        const stopWatching = watchEndOfLife(deps, session, control)
         void session.server.lost.then((why) =>
           control.end({ kind: 'lost', reason: 'sandbox_lost', detail: why }),
         )
         try {
+          if (stoodIdle && !control.ended()) {
+            phase('attach')
+            await attachSession(deps, session, control.signal)
+          }
+          session.quiet = false
           phase('open')
           const text = await configs.text(input.turn.promptBlobId, session.controller.signal)
           const { promptSuffix } = session.config
           const prompt = wholePrompt(text, promptSuffix)
           phase('turn')
-          return await deps.crashPoint('turn.run', () =>
+          const end = await deps.crashPoint('turn.run', () =>
             work(deps, session, input, prompt, control, tail.signal),
           )
+          session.putBackTo = undefined
+          return end
         } finally {
           cancelled.removeEventListener('abort', onCancel)
           deps.draining.removeEventListener('abort', onDrain)
           tail.abort()
+          stopWatching()
           control.close()
           session.inTurn = false
         }
@@ -116,7 +128,7 @@ async function work(
       ...(agent.brain && { brain: agent.brain }),
     })
     const turn = agent.runTurn(
-      { turnId: input.turn.turnId, prompt, continued: input.continued },
+      { turnId: input.turn.turnId, prompt, continued: input.continued, ...noticeFor(session) },
       control.signal,
     )
     const capturing = captureByTimer(deps, session, control, input.turn.turnId)
@@ -192,8 +204,21 @@ function onCommand(
   if (command.type === 'answer') return question.answer(command.commandId, command.questionId, command.text)
   if (command.type !== 'cancel') return
   if (command.turnId && command.turnId !== input.turn.turnId) return
+  if (command.reason === 'recovering') {
+    const detail = 'Another sandbox was asked for.'
+    if (command.incarnation === input.incarnation)
+      control.end({ kind: 'handover', reason: 'sandbox_lost', detail, why: 'requested' })
+    return
+  }
   control.end({ kind: 'command', reason: command.reason, detail: '' })
 }
+
+const noticeFor = ({ putBackTo }: HostSession): { readonly notice?: string } =>
+  putBackTo === undefined
+    ? {}
+    : {
+        notice: `The user has put the working directory back to an earlier state (${putBackTo}): what was done after it is gone from there, the repository included. Look at it before you go on.\n\n`,
+      }
 
 /** Captures while the agent works, so that a lost sandbox takes at most one interval of work with it. */
 function captureByTimer(deps: ActivityDeps, session: HostSession, control: TurnControl, turnId: string) {
@@ -249,7 +274,8 @@ async function ended(
     const last = { limitMs: stopAnswerMs, waitedFor: 'the capture before a handover' }
     await orKillSilent(deps, session, last, () => workspace.capture(controller.signal)).catch(() => undefined)
     await session.log.flush()
-    throw sandboxLost(stop.detail, true)
+    session.leaves = stop.why
+    throw sandboxLost(stop.detail, stop.why ?? 'handover')
   }
   return { reason: stop.reason, failed: stop.kind === 'limit', ...(stop.detail && { detail: stop.detail }) }
 }

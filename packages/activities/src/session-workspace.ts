@@ -4,6 +4,7 @@ import type { Mirror } from '@tutti/git'
 import type { CheckpointResult } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import type { KeepBase } from './keep-base.ts'
+import { keepCheckpoint } from './keep-checkpoint.ts'
 import type { RunLogWriter } from './run-log-writer.ts'
 import type { WorkspaceTracker } from './workspace-tracker.ts'
 
@@ -15,6 +16,8 @@ export interface SessionWorkspace {
   capture(signal: AbortSignal): Promise<void>
   /** The same for what hints have told of. */
   captureHinted(signal: AbortSignal): Promise<void>
+  /** Whether every path is what it was when it was captured last. */
+  isAsCaptured(signal: AbortSignal): Promise<boolean>
   /** Takes what was captured since the last checkpoint into a commit of the mirror, built by the host (design §8). */
   checkpoint(turnId: string, signal: AbortSignal): Promise<CheckpointResult>
   /** A checkpoint, when the agent has committed since the last one or `intervalMs` milliseconds have passed. */
@@ -68,10 +71,7 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
     keepBase(mirror, baseCommit)
     const [filesChanged, kept] = await Promise.all([
       mirror.countChanges(baseCommit, made.commit, signal),
-      deps.crashPoint('turn.checkpoint_kept', async () => {
-        await mirror.keep({ commit: made.commit, onto: commit, base: baseCommit }, signal)
-        return mirror.isKept(baseCommit, signal)
-      }),
+      keepCheckpoint(deps, mirror, { commit: made.commit, onto: commit, base: baseCommit }, signal),
     ])
     const logSequence = await deps.crashPoint('turn.checkpoint_event', async () => {
       const manifestDigest = tracker.manifestDigest()
@@ -99,6 +99,8 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
     },
     capture: (signal) => inTurn(async () => void (await server.capture(tracker.sink(), signal))),
     captureHinted: (signal) => inTurn(async () => void (await server.captureHinted(tracker.sink(), signal))),
+    isAsCaptured: (signal) =>
+      inTurn(async () => (await server.look(signal)).manifestDigest === tracker.manifestDigest()),
     checkpoint: (turnId, signal) => inTurn(() => checkpoint(turnId, signal)),
     checkpointWhenDue: (turnId, intervalMs, signal) =>
       inTurn(async () => {

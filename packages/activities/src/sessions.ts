@@ -1,6 +1,6 @@
 import type { AgentSession } from '@tutti/agent'
 import type { AgentServer } from '@tutti/agent-server'
-import type { AgentConfig, AgentId, BlobId } from '@tutti/core'
+import type { AgentConfig, AgentId, BlobId, Interruption } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
 import type { Sandbox } from '@tutti/sandbox'
 import type { AgentScope } from './contract.ts'
@@ -27,10 +27,18 @@ export interface HostSession {
   exported: BlobId | undefined
   /** What the agent said last; kept for its attempt. */
   summary: string
+  /** Somebody had the workspace put back to this offset, and the agent is still to be told. */
+  putBackTo: string | undefined
   /** The current turn, or the last one. */
   turnId: string | undefined
+  /** When its work has to move, since the sandbox comes to its end; milliseconds since the epoch. */
+  readonly moveAt: number | undefined
+  /** Why its work goes on elsewhere. */
+  leaves: Exclude<Interruption, 'lost'> | undefined
   /** A turn runs, and captures by itself. */
   inTurn: boolean
+  /** Nothing has run since the last capture: the workspace can only be what that was. */
+  quiet: boolean
   /** Log position at which the current turn began: its commands come after it. */
   turnFrom: number
   /** The current turn was ended from outside: its sandbox has little time left to answer. */

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { createCommandAdapter } from '@tutti/agent'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { agentServerMounts, buildAgentServer, startAgentServer } from '@tutti/agent-server'
 import {
@@ -19,18 +20,21 @@ import {
   systemClock,
   type AgentConfig,
   type AgentId,
+  type BlobId,
   type CrashPoint,
 } from '@tutti/core'
 import { createMirrors } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
-import { createLocalSandboxes } from '@tutti/sandbox'
+import { createLocalSandboxes, type SandboxProvider } from '@tutti/sandbox'
 import { createSqliteStore, type EventLog, type SqliteStore } from '@tutti/store'
 import { createConfigBlobs } from './config-blobs.ts'
 import { createCheckpointTurn } from './checkpoint-turn.ts'
-import type { CheckpointResult } from './contract.ts'
+import type { Activities, CheckpointResult, TurnResult } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { createProvisionSandbox } from './provision-sandbox.ts'
 import { readEvents } from '@tutti/workspace/log'
+import { endSession } from './release-sandbox.ts'
+import { createRunTurn } from './run-turn.ts'
 import { runToEnd } from './run-to-end.ts'
 import { createSessions, type HostSession, type Sessions } from './sessions.ts'
 
@@ -46,15 +50,23 @@ export interface TestHost {
   /** All of these types in the log, in order. */
   events<T extends RunEvent['type']>(...types: readonly T[]): Promise<Extract<RunEvent, { type: T }>[]>
   /** As the worker does it: the workspace is that of the log. */
-  provision(incarnation: number): Promise<HostSession>
+  provision(incarnation: number, recovery?: Recovery): Promise<HostSession>
   /** The same on another host, while this one does not know of it. */
   provisionElsewhere(incarnation: number): Promise<HostSession>
+  /** A turn in the session's sandbox, as a worker runs it; fails when it must go on in another one. */
+  runTurn(session: HostSession, continued: boolean): Promise<TurnResult>
+  /** Gives the sandbox up in good order. */
+  release(session: HostSession): Promise<void>
   /** The end of the session's turn. */
   checkpoint(session: HostSession): Promise<CheckpointResult>
+  /** As if the store had lost it. */
+  removeBlob(id: BlobId): void
   /** Ends every process of the sandbox at once, and removes its disk. */
   lose(session: HostSession): Promise<void>
   remove(): Promise<void>
 }
+
+type Recovery = NonNullable<Parameters<Activities['provisionSandbox']>[0]['recovery']>
 
 export interface TestHostOptions {
   /** What the base commit has. */
@@ -72,6 +84,11 @@ export interface TestHostOptions {
   /** Of the sandbox. Default: enough for a small workspace. */
   readonly limits?: Partial<AgentConfig['sandbox']['limits']>
   readonly archive?: (real: Archive) => Archive
+  readonly sandboxes?: (real: SandboxProvider) => SandboxProvider
+  /** Default: `embedded:scripted`, which only a worker can run. */
+  readonly agentSpec?: string
+  readonly endMarginMs?: number
+  readonly captureIntervalMs?: number
 }
 
 const never = new AbortController().signal
@@ -87,7 +104,8 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
   const blobs = options.blobs?.(filesystem) ?? filesystem
   const kept = createFilesystemArchive({ root: join(folder, 'archive') })
   const archive = options.archive?.(kept) ?? kept
-  const sandboxes = createLocalSandboxes({ root: join(folder, 'sandboxes'), nodePath: process.execPath })
+  const local = createLocalSandboxes({ root: join(folder, 'sandboxes'), nodePath: process.execPath })
+  const sandboxes = options.sandboxes?.(local) ?? local
   const serverPath = await buildAgentServer(
     fileURLToPath(new URL('../../../node_modules/.cache/tutti/agent-server', import.meta.url)),
   )
@@ -112,7 +130,12 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
     env: {},
     answerTimeoutMs: 60_000,
     watchWorkspace: options.watchWorkspace ?? false,
-    captureIntervalMs: 3_600_000,
+    adapters: new Map([['command', createCommandAdapter({ clock: systemClock })]]),
+    tellWaiting: async () => {},
+    stateIntervalMs: 3_600_000,
+    stopGraceMs: 500,
+    endMarginMs: options.endMarginMs ?? 60_000,
+    captureIntervalMs: options.captureIntervalMs ?? 3_600_000,
     checkpointIntervalMs: 3_600_000,
     captureTimeoutMs: 60_000,
     stopAnswerMs: 60_000,
@@ -121,7 +144,8 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
   } as unknown as ActivityDeps
 
   const bcId = agentId(Date.now(), randomBytes(10))
-  const configBlobId = await blobs.put(Buffer.from(JSON.stringify(configWith(options.limits))), never)
+  const config = configWith(options)
+  const configBlobId = await blobs.put(Buffer.from(JSON.stringify(config)), never)
   await store.catalog.agents.insert(
     {
       bcId,
@@ -141,9 +165,11 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
   const here = createSessions()
   const elsewhere = createSessions()
   const sessionsOf = (session: HostSession) => (here.all().includes(session) ? here : elsewhere)
-  const provision = async (incarnation: number, sessions: Sessions) => {
+  const provision = async (incarnation: number, sessions: Sessions, recovery?: Recovery) => {
     const provisionSandbox = createProvisionSandbox(deps, createConfigBlobs(blobs), sessions)
-    const request = { ...scope, incarnation, branch: `tutti/${bcId}`, deadlineMs: Date.now() + 60_000 }
+    const deadlineMs = Date.now() + 60_000
+    const branch = `tutti/${bcId}`
+    const request = { ...scope, incarnation, branch, deadlineMs, ...(recovery && { recovery }) }
     await new MockActivityEnvironment({}, { logger: quiet }).run(provisionSandbox, request)
     return sessions.get(request)
   }
@@ -161,7 +187,7 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
     deps,
     events: (...types) =>
       Array.fromAsync(readEvents(store.eventLog, bcId, types, never), ({ event }) => event),
-    provision: (incarnation) => provision(incarnation, here),
+    provision: (incarnation, recovery) => provision(incarnation, here, recovery),
     provisionElsewhere: (incarnation) => provision(incarnation, elsewhere),
     checkpoint: (session) =>
       new MockActivityEnvironment({}, { logger: quiet }).run(
@@ -172,6 +198,16 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
           turnId: 'turn-1',
         },
       ),
+    async runTurn(session, continued) {
+      const promptBlobId = await blobs.put(Buffer.from('the prompt'), never)
+      const turn = { turnId: 'turn-1', promptBlobId, source: 'API' }
+      return new MockActivityEnvironment({}, { logger: quiet }).run(
+        createRunTurn(deps, createConfigBlobs(blobs), sessionsOf(session)),
+        { ...scope, incarnation: session.incarnation, turn, number: 1, timeoutMs: 60_000, continued },
+      )
+    },
+    release: (session) => endSession(deps, sessionsOf(session), session),
+    removeBlob: (id) => rmSync(join(folder, 'blobs', id.slice(7, 9), id)),
     lose,
     async remove() {
       for (const session of [...here.all(), ...elsewhere.all()]) await lose(session)
@@ -209,11 +245,14 @@ function createSource(path: string, { files, prepare }: TestHostOptions): string
   return path
 }
 
-const configWith = (limits: TestHostOptions['limits']): AgentConfig => ({
+const configWith = ({
+  limits,
+  agentSpec = 'embedded:scripted',
+}: Pick<TestHostOptions, 'limits' | 'agentSpec'>): AgentConfig => ({
   version: 1,
   repository: 'source',
   ref: 'main',
-  agentSpec: 'embedded:scripted',
+  agentSpec,
   promptSuffix: '',
   setupCommand: '',
   readyTimeoutMs: 60_000,

@@ -1,4 +1,4 @@
-import type { Reason } from '@tutti/core'
+import type { Interruption, Reason } from '@tutti/core'
 
 /** Why a running turn is being ended, and the signal that ends it. The first word counts. */
 export interface TurnControl {
@@ -10,11 +10,12 @@ export interface TurnControl {
   close(): void
 }
 
-/** `handover`: the worker shuts down and another one goes on. `lost`: the sandbox is gone. */
+/** `handover`: the turn goes on in another sandbox, for the reason `why`. `lost`: the sandbox is gone. */
 export interface TurnStop {
   readonly kind: 'command' | 'limit' | 'handover' | 'lost'
   readonly reason: Reason
   readonly detail: string
+  readonly why?: Exclude<Interruption, 'lost'>
 }
 
 export function createTurnControl(limits: {

@@ -4,8 +4,9 @@ import { TuttiError, type BlobId } from '@tutti/core'
 import type { OpenPack, TreeChange } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
 import { changedFile, changePath, isInNoCommit, pathKey } from '@tutti/workspace'
-import { createBlobBatch, type BlobBatch } from './blob-batch.ts'
+import { createBlobBatch, maxBatched, type BlobBatch } from './blob-batch.ts'
 import { fileChange, pathFields, type RecoveredGitState } from '@tutti/workspace/log'
+import { treeChange } from './tree-change.ts'
 
 /** What captures have found since the last checkpoint. */
 export interface WorkspaceTracker {
@@ -46,9 +47,6 @@ export interface WorkspaceTrackerDeps {
   /** The agent's own repository, as it was captured before. */
   readonly git?: RecoveredGitState | undefined
 }
-
-/** A file up to here waits in memory until it is stored with others, in bytes. */
-const maxBatched = 64 << 10
 
 export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTracker {
   const { blobs, packs: packStore, incarnation, write, checkPack, signal } = deps
@@ -159,12 +157,4 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
       hasCommits = false
     },
   }
-}
-
-function treeChange(change: CapturedChange, blobs: BlobStore, signal: AbortSignal): TreeChange {
-  const file = changedFile(change)
-  // To a commit, what was at the path of an empty folder or of an ignored file is gone.
-  if (!file || isInNoCommit(change)) return { path: changePath(change), deleted: true }
-  const { path, mode, size, hash } = file
-  return { path, mode, size, content: () => blobs.stream(hash, signal) }
 }

@@ -46,3 +46,9 @@ export function lastWords(messages: readonly ModelMessage[]): string {
   if (typeof last.content === 'string') return last.content
   return last.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
+
+/** The newest message of the user begins with this notice; one that says nothing is always known. */
+export function wasTold(messages: readonly ModelMessage[], notice: string): boolean {
+  const last = messages.findLast((message) => message.role === 'user')
+  return notice === '' || (typeof last?.content === 'string' && last.content.startsWith(notice))
+}

@@ -183,6 +183,19 @@ describe('the embedded agent with the scripted brain', () => {
     expect(outcome).toMatchObject({ outcome: 'completed', summary: expect.stringContaining('the last word') })
   })
 
+  test('is told what it must know in the middle of a turn, once, and begins the prompt anew', async () => {
+    const turn = { prompt: 'run: echo again >> a.txt', continued: true, notice: 'Look first.\n\n' }
+    const first = await open()
+    await follow(first, { prompt: turn.prompt })
+    const second = await open(await first.exportSession(never))
+    await follow(second, turn)
+    const { events } = await follow(await open(await second.exportSession(never)), turn)
+    expect(events).toEqual([])
+    expect(await read('a.txt')).toBe('again\nagain\n')
+    const messages = new TextDecoder().decode(await second.exportSession(never))
+    expect(messages.split('Look first.')).toHaveLength(2)
+  })
+
   test('ends a turn that never ends by its number of steps', async () => {
     const { outcome } = await follow(await open(undefined, 3), { prompt: 'run: true\n'.repeat(10) })
     expect(outcome).toMatchObject({ outcome: 'failed', detail: expect.stringContaining('3 model calls') })

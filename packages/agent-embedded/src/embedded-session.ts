@@ -3,7 +3,7 @@ import { TuttiError, type Clock } from '@tutti/core'
 import type { TaskEvent } from '@tutti/protocol'
 import type { Brain } from './brain.ts'
 import { createCappedText } from './capped-text.ts'
-import { closeOpenCalls, isFinished, lastWords } from './conversation.ts'
+import { closeOpenCalls, isFinished, lastWords, wasTold } from './conversation.ts'
 import { describeModelError } from './model-error.ts'
 import { runModelStep } from './model-step.ts'
 import { createQuestions } from './questions.ts'
@@ -31,13 +31,14 @@ export function createEmbeddedSession(deps: EmbeddedSessionDeps): AgentSession {
 
   async function* runTurn(turn: TurnRequest, signal: AbortSignal): AsyncGenerator<TaskEvent, TurnOutcome> {
     closeOpenCalls(state.messages)
-    if (state.turnId === turn.turnId) {
+    const { notice = '' } = turn
+    if (state.turnId === turn.turnId && wasTold(state.messages, notice)) {
       // Cut off after the last word and before the end was in the log: there is nothing left to do.
       if (isFinished(state.messages)) return completed(lastWords(state.messages))
     } else {
       state.messages.push({
         role: 'user',
-        content: turn.continued ? continuedNote + turn.prompt : turn.prompt,
+        content: notice + (turn.continued && state.turnId !== turn.turnId ? continuedNote : '') + turn.prompt,
       })
       state.turnId = turn.turnId
     }

@@ -138,6 +138,7 @@ describe('capture', () => {
       wrong: [],
       withoutSubmodules: [],
       withoutRepository: false,
+      times: expect.any(Object) as never,
     })
     expect((await capture(server)).changes).toEqual([])
     const git = await shell(

@@ -52,6 +52,8 @@ export interface Hydrated extends CaptureSummary {
   readonly withoutSubmodules: readonly Uint8Array[]
   /** The recorded state of the agent's repository could not be made again: it is as it was at the base commit. */
   readonly withoutRepository: boolean
+  /** How long each part took inside, in milliseconds: see `RecoveryStep` in the protocol. */
+  readonly times: Readonly<Record<'clone' | 'blobs' | 'restore' | 'scan', number>>
 }
 
 /** A state that a {@link GitStateReport} told of. */
@@ -92,6 +94,8 @@ export interface AgentServer extends AgentHost {
   captureHinted(sink: CaptureSink, signal: AbortSignal): Promise<CaptureSummary>
   /** Calls `onHint` when there is something for {@link captureHinted}, until `signal` aborts; never where paths cannot be watched. */
   hints(onHint: () => void, signal: AbortSignal): void
+  /** What the next {@link capture} would say, without taking anything. */
+  look(signal: AbortSignal): Promise<CaptureSummary>
   /** Keeps what the hydrated workspace has beyond its `head` aside, until {@link absorb}: a setup command shall not undo it. */
   keepWork(signal: AbortSignal): Promise<void>
   /** Takes what has changed since for no work of the agent's: the next capture does not report it. What was kept aside is put back first. */

@@ -16,7 +16,7 @@ describe('a command at work', () => {
 
   const run = async (
     command: string,
-    turn: Partial<{ prompt: string; continued: boolean }> = {},
+    turn: Partial<{ prompt: string; continued: boolean; notice: string }> = {},
     host: AgentHost = local,
   ) => {
     const session = createCommandSession({ clock: systemClock, bcId: 'bc-7', command, host })
@@ -83,6 +83,11 @@ describe('a command at work', () => {
   test('is told when the turn goes on after a cut', async () => {
     const { events } = await run('cat', { continued: true })
     expect(stdout(events)).toMatch(/cut off[^]*the prompt$/)
+  })
+
+  test('is told what it must know before it goes on', async () => {
+    const { events } = await run('cat', { continued: true, notice: 'Look first.\n\n' })
+    expect(stdout(events)).toMatch(/^Look first\.[^]*cut off[^]*the prompt$/)
   })
 
   test('says how a missing program becomes visible', async () => {

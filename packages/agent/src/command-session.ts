@@ -33,10 +33,11 @@ export function createCommandSession(deps: CommandSessionDeps): AgentSession {
   let ended = deps.exported && decodeEndedTurn(deps.exported)
 
   async function* runTurn(turn: TurnRequest, signal: AbortSignal): AsyncGenerator<TaskEvent, TurnOutcome> {
-    if (turn.continued && ended?.turnId === turn.turnId) return ended.outcome
+    const { notice = '' } = turn
+    if (turn.continued && notice === '' && ended?.turnId === turn.turnId) return ended.outcome
     const folder = `${host.home}/.tutti/${encodeURIComponent(turn.turnId)}`
     const promptFile = `${folder}/prompt`
-    const prompt = new TextEncoder().encode(turn.continued ? continuedNote + turn.prompt : turn.prompt)
+    const prompt = new TextEncoder().encode(notice + (turn.continued ? continuedNote : '') + turn.prompt)
     const line = buildCommandLine(command, new TextDecoder().decode(prompt), promptFile)
     await writeHomeFile(host, promptFile, prompt, 'replace', signal)
     await answers.begin(`${folder}/answers`, signal)

@@ -49,6 +49,8 @@ export interface TurnRequest {
   readonly prompt: string
   /** The turn was cut off before and goes on: its work so far is in the workspace, its session was imported. */
   readonly continued: boolean
+  /** What the agent must know before it goes on with `prompt`, with the space behind it; also when it knows the prompt already. */
+  readonly notice?: string
 }
 
 export interface TurnOutcome {

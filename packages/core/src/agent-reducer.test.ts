@@ -30,6 +30,7 @@ const command = {
   resume: { type: 'resume' },
   archive: { type: 'archive' },
   deliver: { type: 'deliver' },
+  recover: { type: 'recover' },
   expire: { type: 'expire' },
 } as const satisfies Record<AgentCommand['type'], AgentCommand>
 const commands = Object.keys(command) as AgentCommand['type'][]
@@ -82,6 +83,7 @@ const table: Record<AgentStateKey, Record<AgentCommand['type'], Cell>> = {
     resume: message,
     archive: archived,
     deliver: message,
+    recover: message,
     expire: expired,
   },
   RUNNING: {
@@ -92,6 +94,7 @@ const table: Record<AgentStateKey, Record<AgentCommand['type'], Cell>> = {
     resume: same,
     archive: { to: 'ARCHIVED', ending: 'archived' },
     deliver: { refused: /Wait until the turn has ended, or stop it/ },
+    recover: same,
     expire: { to: 'EXPIRED', ending: 'expired' },
   },
   IDLE: {
@@ -102,6 +105,7 @@ const table: Record<AgentStateKey, Record<AgentCommand['type'], Cell>> = {
     resume: same,
     archive: archived,
     deliver: same,
+    recover: same,
     expire: expired,
   },
   'IDLE+paused': {
@@ -112,6 +116,7 @@ const table: Record<AgentStateKey, Record<AgentCommand['type'], Cell>> = {
     resume: resumes,
     archive: archived,
     deliver: same,
+    recover: same,
     expire: expired,
   },
   ERROR: {
@@ -122,6 +127,7 @@ const table: Record<AgentStateKey, Record<AgentCommand['type'], Cell>> = {
     resume: resumes,
     archive: archived,
     deliver: same,
+    recover: same,
     expire: expired,
   },
   'ERROR+paused': {
@@ -132,6 +138,7 @@ const table: Record<AgentStateKey, Record<AgentCommand['type'], Cell>> = {
     resume: resumes,
     archive: archived,
     deliver: same,
+    recover: same,
     expire: expired,
   },
   ARCHIVED: {
@@ -142,6 +149,7 @@ const table: Record<AgentStateKey, Record<AgentCommand['type'], Cell>> = {
     resume: resumes,
     archive: same,
     deliver: same,
+    recover: resumeFirst,
     expire: expired,
   },
   EXPIRED: {
@@ -152,6 +160,7 @@ const table: Record<AgentStateKey, Record<AgentCommand['type'], Cell>> = {
     resume: startNew,
     archive: startNew,
     deliver: same,
+    recover: startNew,
     expire: same,
   },
 }
@@ -315,9 +324,18 @@ describe('how a turn ends', () => {
     expect(after(command.expire, ended('completed'))).toMatchObject({ status: 'EXPIRED', reason: 'expired' })
   })
 
-  test('nothing ends where nothing runs', () => {
+  test('nothing ends where nothing runs, and nothing is cut', () => {
     const idle = stateOf('IDLE', [])
     expect(reduceAgent(idle, ended('completed'))).toBe(idle)
+    expect(reduceAgent(idle, { type: 'turn_cut' })).toBe(idle)
+  })
+
+  test('a turn that is cut has begun, and what it was told stays', () => {
+    expect(after(command.stop, { type: 'turn_cut' })).toEqual({
+      ...running,
+      current: { ...current, begun: true },
+      ending: 'stopped_by_user',
+    })
   })
 })
 
@@ -329,10 +347,12 @@ describe('in every order of commands and ends', () => {
       'resume' as const,
       'archive' as const,
       'deliver' as const,
+      'recover' as const,
       'expire' as const,
     ),
     fc.constantFrom('stop' as const, 'stop_all' as const),
     fc.constantFrom('completed' as const, 'told' as const, 'failed' as const, 'paused' as const),
+    fc.constant('turn_cut' as const),
   )
 
   test('the machine is total, runs exactly when it has a turn, and loses or doubles none', () => {
@@ -387,7 +407,9 @@ describe('in every order of commands and ends', () => {
       case 'failed':
         return { type: 'turn_ended', reason: 'agent_error', failed: true }
       default:
-        return { type: word as 'pause' | 'resume' | 'archive' | 'deliver' | 'expire' }
+        return {
+          type: word as 'pause' | 'resume' | 'archive' | 'deliver' | 'recover' | 'expire' | 'turn_cut',
+        }
     }
   }
 })

@@ -11,12 +11,16 @@ export type AgentCommand =
   | { readonly type: 'resume' }
   | { readonly type: 'archive' }
   | { readonly type: 'deliver' }
+  /** A new sandbox, whatever state the present one is in. `at`: with the workspace of this log position. */
+  | { readonly type: 'recover'; readonly at?: number }
   | { readonly type: 'expire' }
 
-/** What the workflow reports about the current turn. `paused` puts the turn back to the front of the queue. */
+/** What the workflow reports about the current turn. An end with `paused` puts the turn back to the front of the queue. */
 export type AgentInput =
   | AgentCommand
   | { readonly type: 'turn_ended'; readonly reason: Reason; readonly failed: boolean }
+  /** The turn is not over: it goes on in another sandbox. */
+  | { readonly type: 'turn_cut' }
 
 /** A refusal: FAILED_PRECONDITION with the current state and the way out. Nothing has changed. */
 export interface Rejection {
@@ -47,6 +51,7 @@ const table: Record<AgentStateKey, Record<AgentCommandType, Answer>> = {
     resume: nothingStarted,
     archive: (state) => rest(state, 'ARCHIVED', 'archived'),
     deliver: nothingStarted,
+    recover: nothingStarted,
     expire: (state) => rest(state, 'EXPIRED', 'expired'),
   },
   RUNNING: {
@@ -60,6 +65,7 @@ const table: Record<AgentStateKey, Record<AgentCommandType, Answer>> = {
     resume: (state) => omitNext(state),
     archive: (state) => ({ ...end(state, 'archived'), next: 'ARCHIVED' }),
     deliver: { refuse: 'Wait until the turn has ended, or stop it.' },
+    recover: 'accepted',
     expire: (state) => ({ ...end(state, 'expired'), next: 'EXPIRED' }),
   },
   IDLE: {
@@ -70,6 +76,7 @@ const table: Record<AgentStateKey, Record<AgentCommandType, Answer>> = {
     resume: 'same',
     archive: (state) => rest(state, 'ARCHIVED', 'archived'),
     deliver: 'accepted',
+    recover: 'accepted',
     expire: (state) => rest(state, 'EXPIRED', 'expired'),
   },
   'IDLE+paused': {
@@ -80,6 +87,7 @@ const table: Record<AgentStateKey, Record<AgentCommandType, Answer>> = {
     resume: (state) => runOrIdle(state),
     archive: (state) => rest(state, 'ARCHIVED', 'archived'),
     deliver: 'accepted',
+    recover: 'accepted',
     expire: (state) => rest(state, 'EXPIRED', 'expired'),
   },
   ERROR: {
@@ -90,6 +98,7 @@ const table: Record<AgentStateKey, Record<AgentCommandType, Answer>> = {
     resume: (state) => runOrIdle(state),
     archive: (state) => rest(state, 'ARCHIVED', 'archived'),
     deliver: 'accepted',
+    recover: 'accepted',
     expire: (state) => rest(state, 'EXPIRED', 'expired'),
   },
   'ERROR+paused': {
@@ -100,6 +109,7 @@ const table: Record<AgentStateKey, Record<AgentCommandType, Answer>> = {
     resume: (state) => runOrIdle(state),
     archive: (state) => rest(state, 'ARCHIVED', 'archived'),
     deliver: 'accepted',
+    recover: 'accepted',
     expire: (state) => rest(state, 'EXPIRED', 'expired'),
   },
   ARCHIVED: {
@@ -110,6 +120,7 @@ const table: Record<AgentStateKey, Record<AgentCommandType, Answer>> = {
     resume: (state) => (state.status === 'RUNNING' ? omitNext(state) : runOrIdle(state)),
     archive: 'same',
     deliver: 'accepted',
+    recover: resumeFirst,
     expire: (state) =>
       state.status === 'RUNNING' ? { ...state, next: 'EXPIRED' } : rest(state, 'EXPIRED', 'expired'),
   },
@@ -121,6 +132,7 @@ const table: Record<AgentStateKey, Record<AgentCommandType, Answer>> = {
     resume: startNew,
     archive: startNew,
     deliver: 'accepted',
+    recover: startNew,
     expire: 'same',
   },
 }
@@ -131,6 +143,8 @@ const table: Record<AgentStateKey, Record<AgentCommandType, Answer>> = {
  */
 export function reduceAgent(state: AgentState, input: AgentInput): AgentState | Rejection {
   if (input.type === 'turn_ended') return turnEnded(state, input.reason, input.failed)
+  if (input.type === 'turn_cut')
+    return state.current ? { ...state, current: { ...state.current, begun: true } } : state
   const key = agentStateKey(state)
   const answer = table[key][input.type]
   if (answer === 'same' || answer === 'accepted') return state

@@ -91,6 +91,12 @@ export const settings = {
     'TUTTI_SANDBOX_ANSWER_TIMEOUT',
     'a frozen sandbox is replaced within two heartbeat timeouts; a busy one answers long before',
   ),
+  'sandbox.end_margin': setting(
+    'ms',
+    minute,
+    'TUTTI_SANDBOX_END_MARGIN',
+    'of a sandbox whose provider ends it: room for the stop of a turn, its last capture and a checkpoint before that',
+  ),
   'turn.timeout': setting(
     'ms',
     2 * hour,

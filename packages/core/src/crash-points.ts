@@ -12,6 +12,8 @@ export const crashPoints = {
   'admit.lease': 'a lease gives an agent its slot',
   'provision.sandbox': 'a sandbox is created',
   'hydrate.workspace': 'the workspace is written into the sandbox',
+  'restore.commit': 'an earlier workspace is the newest checkpoint in the mirror',
+  'restore.events': 'an earlier workspace is the newest one in the log',
   'turn.run': 'the agent works on a turn',
   'turn.checkpoint': 'the checkpoint commit is in the mirror',
   'turn.checkpoint_kept': 'what the checkpoint commit adds is in the archive',

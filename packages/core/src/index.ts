@@ -1,6 +1,13 @@
 export { TuttiError, errorCodes, type ErrorCode, type ErrorDetail } from './errors.ts'
 export { cancelledBy, orCancelled, throwIfCancelled } from './cancellation.ts'
-export { reasons, deliveryFailures, type Reason, type DeliveryFailure } from './reasons.ts'
+export {
+  reasons,
+  deliveryFailures,
+  interruptions,
+  type Interruption,
+  type Reason,
+  type DeliveryFailure,
+} from './reasons.ts'
 export {
   agentId,
   agentWorkflowId,

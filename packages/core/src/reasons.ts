@@ -34,6 +34,13 @@ export const reasons = {
 
 export type Reason = keyof typeof reasons
 
+/**
+ * Why a turn goes on in another sandbox. `lost`: its sandbox or its worker is gone; `handover`: its worker shuts down or could not begin;
+ * `expires`: its sandbox comes to the end of its life; `requested`: somebody asked for another one. Only the first counts as a restart.
+ */
+export const interruptions = ['lost', 'handover', 'expires', 'requested'] as const
+export type Interruption = (typeof interruptions)[number]
+
 /** What stood in the way of a delivery; travels beside the reason `delivery_failed`. */
 export const deliveryFailures = {
   auth: 'The forge refused the credentials.',

@@ -21,6 +21,8 @@ export interface KnownObject {
 export interface ImportRequest {
   /** The commit begins with its tree and has it as its only parent. */
   readonly parent: string
+  /** The tree that it begins with instead. */
+  readonly tree?: string
   readonly changes: readonly (TreeChange | KnownObject)[]
   readonly message: string
   readonly atMs: number
@@ -48,6 +50,7 @@ export async function importCommit(
   signal: AbortSignal,
 ): Promise<MadeCommit> {
   checkHash(request.parent, 'parent')
+  if (request.tree !== undefined) checkHash(request.tree, 'tree')
   if (request.ref !== undefined) checkOwnRef(request.ref)
   checkChanges(request.changes)
   return await withLockRepair(gitDir, signal, () => runImport(git, gitDir, request, signal))
@@ -93,7 +96,7 @@ async function removeCrashReports(gitDir: string): Promise<void> {
 const transferTimeoutMs = 30 * 60_000
 
 async function* script(
-  { parent, changes, message, atMs, ref }: ImportRequest,
+  { parent, tree, changes, message, atMs, ref }: ImportRequest,
   broken: { error?: TuttiError },
 ): AsyncGenerator<Uint8Array> {
   // fast-import knows no commit without a ref; this one is taken back before it is ever written.
@@ -106,6 +109,8 @@ async function* script(
     )
     yield text
     yield Buffer.from(`\nfrom ${parent}\n`)
+    // The empty path is the root.
+    if (tree !== undefined) yield Buffer.from(`M 040000 ${tree} ""\n`)
     // Deletes first: a folder in the place of a file must find it gone.
     for (const change of changes) {
       if ('deleted' in change) yield Buffer.concat([Buffer.from('D '), quotePath(change.path), newline])

@@ -347,6 +347,36 @@ test('many agents checkpoint at once in one mirror', async () => {
     expect(await mirror.readRef(`refs/tutti/agents/${index}`, never)).toBe(commit)
 })
 
+test('makes a commit with the files of an earlier one, and says what differs', async () => {
+  const mirror = await fixture.mirrors.open(fixture.source, never)
+  const first = { parent: base, changes: [put('a.txt', 'two'), gone('old.txt'), put('new', 'n')] }
+  const later = await mirror.commit({ ...first, ref, message: 'm', atMs }, never)
+  const request = { parent: later.commit, files: base, changes: [put('more', 'm')], ref, message: 'm', atMs }
+  const back = await mirror.commit(request, never)
+  const names = async (commit: string, only?: (path: Uint8Array) => boolean) =>
+    Array.fromAsync(mirror.files(commit, never, only), async ({ path, content }) => {
+      const bytes = Buffer.concat(await Array.fromAsync(content))
+      return `${Buffer.from(path).toString()}: ${bytes.toString()}`
+    })
+  expect(await names(back.commit)).toEqual(['a.txt: one\ntwo\n', 'dir/x: x\n', 'more: m', 'old.txt: old\n'])
+  expect(await names(back.commit, (path) => Buffer.from(path).toString() === 'more')).toEqual(['more: m'])
+  expect(await names(back.commit, () => false)).toEqual([])
+  const differences = await mirror.differences(later.commit, back.commit, never)
+  expect(differences.map(({ path, wasThere }) => [Buffer.from(path).toString(), wasThere])).toEqual([
+    ['a.txt', true],
+    ['more', false],
+    ['new', true],
+    ['old.txt', false],
+  ])
+  expect(await mirror.differences(base, base, never)).toEqual([])
+  // The very files of the parent are no commit of its own.
+  expect((await mirror.commit({ ...request, files: later.commit, changes: [] }, never)).commit).toBe(
+    later.commit,
+  )
+  const whole = await mirror.commit({ ...request, changes: [] }, never)
+  expect(whole.tree).toBe(await mirror.treeOf(base, never))
+})
+
 test('what is not in the mirror is not_found', async () => {
   const mirror = await fixture.mirrors.open(fixture.source, never)
   const missing = 'f'.repeat(40)

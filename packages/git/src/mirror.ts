@@ -5,6 +5,7 @@ import { checkPack } from './check-pack.ts'
 import type { CommitArchive } from './commit-archive.ts'
 import { combineAttempts } from './combine.ts'
 import { importCommit } from './fast-import.ts'
+import { diffTrees } from './tree-diff.ts'
 import { withLockRepair } from './lock-repair.ts'
 import type { Location } from './location.ts'
 import type { MirrorStores } from './mirror-stores.ts'
@@ -118,7 +119,13 @@ export function createMirror(
       return tree
     },
 
-    files: (commit, signal) => treeFiles(git, path, commit, signal),
+    files: (commit, signal, only) => treeFiles(git, path, commit, signal, only),
+
+    async differences(from, to, signal) {
+      const trees = await Promise.all([mirror.treeOf(from, signal), mirror.treeOf(to, signal)])
+      const [differing = []] = await diffTrees(git, path, trees[0], [trees[1]], signal)
+      return differing.map((entry) => ({ path: entry.path, wasThere: entry.before !== undefined }))
+    },
 
     async countChanges(from, to, signal) {
       const output = await git.run(
@@ -167,9 +174,12 @@ export function createMirror(
       const ref = checkOwnRef(request.ref)
       const parent = checkHash(request.parent, 'parent')
       const parentTree = await mirror.treeOf(parent, signal)
+      const { files = parent, changes } = request
+      const tree = await mirror.treeOf(files, signal)
+      const isOther = tree !== parentTree
       const made =
-        request.changes.length > 0
-          ? await importCommit(git, path, { ...request, ref }, signal)
+        changes.length > 0 || isOther
+          ? await importCommit(git, path, { ...request, ref, ...(isOther && { tree }) }, signal)
           : { commit: parent, tree: parentTree }
       known.set(made.commit, made.tree)
       const commit = made.tree === parentTree ? parent : made.commit

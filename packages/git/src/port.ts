@@ -24,6 +24,8 @@ export interface TreeFile {
 
 export interface CommitRequest {
   readonly parent: string
+  /** The commit whose files it begins with. Default: the parent. */
+  readonly files?: string
   readonly changes: readonly TreeChange[]
   readonly ref: string
   readonly message: string
@@ -101,8 +103,17 @@ export interface Mirror {
    */
   checkPack(pack: OpenPack, onto: readonly OpenPack[], signal: AbortSignal): Promise<void>
   treeOf(commit: string, signal: AbortSignal): Promise<string>
-  /** Every file and link of a commit, raw, in the order of their paths. @throws TuttiError `data_loss` when the mirror lacks one. */
-  files(commit: string, signal: AbortSignal): AsyncIterable<TreeFile>
+  /**
+   * Every file and link of a commit, raw, in the order of their paths; with `only`, those of these paths. @throws TuttiError `data_loss`
+   * when the mirror lacks one.
+   */
+  files(commit: string, signal: AbortSignal, only?: (path: Uint8Array) => boolean): AsyncIterable<TreeFile>
+  /** Paths that differ, and whether the first commit has them. */
+  differences(
+    from: string,
+    to: string,
+    signal: AbortSignal,
+  ): Promise<readonly { readonly path: Uint8Array; readonly wasThere: boolean }[]>
   /** Number of paths that differ. */
   countChanges(from: string, to: string, signal: AbortSignal): Promise<number>
   /** The exact patch from one commit to the other, binary files included, as `git apply` takes it. */

@@ -8,7 +8,7 @@ import { isContentMode } from './tree-mode.ts'
 const limitMs = 30 * 60_000
 
 /**
- * Every file and link of a commit with its bytes as they are stored, in the order of their paths; submodules have none. Two processes
+ * Every file and link of a commit, or those of some paths, with its bytes as they are stored, in the order of their paths; submodules have none. Two processes
  * for all of them. A content that is not read to its end is skipped when the next file is asked for.
  */
 export async function* treeFiles(
@@ -16,13 +16,15 @@ export async function* treeFiles(
   gitDir: string,
   commit: string,
   signal: AbortSignal,
+  only: (path: Uint8Array) => boolean = () => true,
 ): AsyncGenerator<TreeFile> {
   const listing = await git.bytes(['ls-tree', '-r', '-z', '-l', checkHash(commit, 'commit')], {
     gitDir,
     signal,
     maxBytes: 512 << 20,
   })
-  const entries = [...entriesIn(listing)]
+  const entries = [...entriesIn(listing)].filter(({ path }) => only(path))
+  if (entries.length === 0) return
   const input = Buffer.from(entries.map(({ oid }) => `${oid}\n`).join(''))
   const output = createByteReader(
     git.stream(['cat-file', '--batch'], { gitDir, signal, input, timeoutMs: limitMs }),

@@ -6,6 +6,7 @@ export type {
   FileSkipReason,
   InteractionEvent,
   RecoveryEvent,
+  RecoveryStep,
   RunEvent,
   RunEventType,
   SessionEvent,

@@ -5,6 +5,7 @@ import type {
   CheckResult,
   DeliveryFailure,
   EnsemblePhase,
+  Interruption,
   Reason,
 } from '@tutti/core'
 
@@ -46,6 +47,10 @@ export type SessionEvent =
       commit?: string
       /** Of the workspace before setup; only when ready, and when it is all there. */
       manifestDigest?: string
+      /** When its provider ends it, in milliseconds since the epoch, if it does; only when ready. */
+      expiresAt?: number
+      /** Why its work goes on in another one; only at its end. */
+      reason?: Interruption
       detail?: string
     }
   | { type: 'state_saved'; blobId: BlobId }
@@ -55,7 +60,7 @@ export type SessionEvent =
 export type TurnEvent =
   | { type: 'user_message'; turnId: string; text?: string; blobId?: BlobId; source: string }
   | { type: 'turn_started'; turnId: string; turn: number; incarnation: number; agent: string; brain?: string }
-  | { type: 'turn_interrupted'; turnId: string; incarnation: number; restart: number }
+  | { type: 'turn_interrupted'; turnId: string; incarnation: number; restart: number; reason?: Interruption }
   | { type: 'turn_ended'; turnId: string; reason: Reason; detail?: string }
   | ({ type: 'agent_question' } & OpenQuestion)
   | { type: 'check'; command: string; commit: string; result: CheckResult }
@@ -166,6 +171,13 @@ export type WorkspaceEvent =
       branch?: string
     }
   | RecoveryEvent
+  /**
+   * The workspace is again what it was at `atOffset`, as somebody asked. What differs stands before and after it as in any other capture; the
+   * agent's repository is that of the `git_state` behind it, or as it was made when there is none.
+   */
+  | { type: 'workspace_restored'; incarnation: number; requestId: string; atOffset: string }
+  /** A recovery that was asked for did not come about; the workspace is as the log has it. */
+  | { type: 'recovery_failed'; requestId: string; reason: Reason; detail?: string }
 
 export type FileSkipReason =
   | 'too_large'
@@ -189,8 +201,15 @@ export interface RecoveryEvent {
   type: 'recovery'
   /** The new one. */
   incarnation: number
-  /** `lost`: the one before it ended by itself or with its worker; `released`: it was given up in good order. */
-  reason: 'lost' | 'released'
+  /**
+   * `lost`: the one before it ended by itself or with its worker; `released`: it was given up in good order; `requested`: somebody
+   * asked for it; `expires`: its end was near.
+   */
+  reason: 'lost' | 'released' | 'requested' | 'expires'
+  /** Of the request that asked for it. */
+  requestId?: string
+  /** The workspace is that of this offset, as was asked for. */
+  atOffset?: string
   /** The checkpoint that the files come from. */
   commit: string
   /** Paths that had changed after it and were written over it. */
@@ -198,13 +217,24 @@ export interface RecoveryEvent {
   /** `rebuilt`: of the agent's index nothing usable was known, and it is that of HEAD. */
   index: 'restored' | 'rebuilt'
   manifestDigest: string
+  /** When the newest of it was captured, in milliseconds since the epoch: what a lost sandbox wrote after that is not there. */
+  capturedAt?: number
   /** The digest is the one that the log recorded; false when the last capture before the loss had not come to its end. */
   proven: boolean
   /** What of the workspace is not there, at most 100 of it. */
   missing: { path: string; pathB64?: string; reason: FileSkipReason }[]
   /** How many there are beyond those. */
   moreMissing?: number
+  /** How long each step took, in their order, in milliseconds; of the boot that came to its end. */
+  steps?: { name: RecoveryStep; ms: number }[]
 }
+
+/**
+ * `fold`: the log is read; `sandbox`: it is made and its agent server answers; `clone`: commits are handed over and checked out;
+ * `blobs`: what changed after the checkpoint is handed over and written; `restore`: HEAD, refs and index are made again; `scan`:
+ * every path is read and hashed; `setup`: the setup command.
+ */
+export type RecoveryStep = 'fold' | 'sandbox' | 'clone' | 'blobs' | 'restore' | 'scan' | 'setup'
 
 /** Commands that must be immediate; `runTurn` reads them from the log and acknowledges each (design §3). */
 export type CommandEvent =
@@ -212,7 +242,10 @@ export type CommandEvent =
       type: 'cancel'
       commandId: string
       turnId?: string
-      reason: 'stopped_by_user' | 'interrupted' | 'paused' | 'archived' | 'expired'
+      /** `recovering`: the turn is not over, and goes on in another sandbox. */
+      reason: 'stopped_by_user' | 'interrupted' | 'paused' | 'archived' | 'expired' | 'recovering'
+      /** For `recovering`: the sandbox that is meant; a later one takes no notice. */
+      incarnation?: number
     }
   | { type: 'answer'; commandId: string; questionId: string; text: string }
   | { type: 'ack'; commandId: string }

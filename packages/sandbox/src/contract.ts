@@ -1,5 +1,6 @@
 import type { SandboxPolicy } from '@tutti/core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { isMarked, markSandbox } from './sandbox-mark.ts'
 import type { Exec, ExecExit, SandboxProvider, SandboxSpec } from './port.ts'
 
 const never = new AbortController().signal
@@ -107,6 +108,20 @@ export function testSandboxContract(name: string, createSubject: () => Promise<C
       const made = await Promise.all(Array.from({ length: 5 }, () => subject.provider.create(spec, never)))
       expect(new Set(made).size).toBe(1)
       expect(await subject.provider.attach(made[0]!.ref, never)).toBe(made[0])
+    })
+
+    test('is told from another one by its mark, which is on its own disk', async () => {
+      const spec = specOf()
+      const sandbox = await subject.provider.create(spec, never)
+      expect(await isMarked(sandbox, never)).toBe(false)
+      await markSandbox(sandbox, never)
+      const exec = await sandbox.exec({ argv: ['/bin/sh', '-c', 'echo up; cat'] }, never)
+      const attached = await subject.provider.attach(sandbox.ref, never)
+      expect(await isMarked(attached!, never)).toBe(true)
+      const other = await subject.provider.create(specOf(), never)
+      expect(await isMarked({ ...other, ref: sandbox.ref }, never)).toBe(false)
+      await exec.closeStdin()
+      await exec.exit
     })
 
     test('lists by owner, and destroys for good, again and again', async () => {

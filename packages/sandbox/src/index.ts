@@ -12,5 +12,6 @@ export type {
 export { createLocalSandboxes, type LocalSandboxesOptions } from './local-sandboxes.ts'
 export type { LimiterKind } from './resource-group.ts'
 export { removeAbandonedProbeRoots, withProbeRoot } from './probe-root.ts'
+export { isMarked, markSandbox } from './sandbox-mark.ts'
 export { sandboxMarker } from './sandbox-marker.ts'
 export { describeLocalSandbox, type LocalSandboxDescription } from './describe-local-sandbox.ts'

@@ -54,7 +54,7 @@ export interface Sandbox {
   readonly workdir: string
   /** A private writable folder inside that is not part of the workspace. */
   readonly home: string
-  /** When the provider will end it, if it does; milliseconds since the epoch. */
+  /** When the provider will end it, if it does; milliseconds since the epoch. Its work is moved to another one before. */
   readonly expiresAt?: number
   /** True when processes inside see only each other: their pid namespace is their own. */
   readonly isolated: boolean

@@ -23,6 +23,8 @@ export interface RecordingTemporal extends TemporalGateway {
   down: TuttiError | undefined
   /** While set, a delivery ends at once, with nothing to deliver. */
   nothingToDeliver: boolean
+  /** While set, a recovery ends at once, without a sandbox. */
+  noSandboxes: boolean
   /** What an agent's workflow would do when its turn has ended. */
   endTurn(bcId: AgentId, reason: Reason, failed?: boolean): Promise<void>
   /** Puts an agent into a state, with its event in the log. */
@@ -84,6 +86,7 @@ export function createRecordingTemporal(
     stopped: [],
     down: undefined,
     nothingToDeliver: false,
+    noSandboxes: false,
 
     async startAgent(input) {
       if (temporal.down) throw temporal.down
@@ -109,6 +112,9 @@ export function createRecordingTemporal(
       if (after !== before) await enter(bcId, after)
       if (request.command.type === 'deliver' && temporal.nothingToDeliver) {
         await emit(bcId, [{ type: 'delivery', requestId: request.requestId, outcome: 'nothing_to_deliver' }])
+      }
+      if (request.command.type === 'recover' && temporal.noSandboxes) {
+        await emit(bcId, [{ type: 'recovery_failed', requestId: request.requestId, reason: 'boot_timeout' }])
       }
       const turnId = 'turn' in request.command ? request.command.turn.turnId : ''
       return {

@@ -22,10 +22,13 @@ import {
   type CloudAgentResult,
   type CommandAnswer,
   type Delivery,
+  type Errand,
+  type Recovery,
 } from './contract.ts'
 import { agentDetails, createStatusDisplay } from './operator-text.ts'
 import { profilesOf } from './profiles.ts'
 import { createRecorder } from './recorder.ts'
+import { recoverSandbox } from './recover-sandbox.ts'
 import { createSandboxLife } from './sandbox-life.ts'
 import { workOnTurn } from './work-on-turn.ts'
 
@@ -37,21 +40,27 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
   let state: AgentState = input.state
   let turns = input.turns
   let hadSandbox = input.hadSandbox
-  let turnScope: CancellationScope | undefined
+  /** Of the turn or the recovery that is under way. */
+  let workScope: CancellationScope | undefined
+  let working: 'turn' | 'recovery' | undefined
+  // A cancel from outside (an operator, the ensemble) is a stop of everything.
+  let cancelled = false
   let releaseAsked = false
   /** The sandbox was given to somebody who waited: the run stays open until it would have been released anyway. */
   let lent = false
   let lastDetail = ''
   /** The turn that waits for an answer. */
   let waitingTurn: string | undefined
-  const deliveries: Delivery[] = [...(input.deliveries ?? [])]
+  const errands: Errand[] = [...(input.errands ?? input.deliveries ?? [])]
+  const asked = () => errands.find((errand) => errand.type === 'recover')
   const seen = new Map<string, CommandAnswer>(input.seen)
-  const sandbox = createSandboxLife(
-    input,
-    () => turns,
-    () => recorder.flushed(),
-    () => showDetails(),
-  )
+  const sandbox = createSandboxLife(input, {
+    turns: () => turns,
+    recorded: () => recorder.flushed(),
+    onStage: () => showDetails(),
+    asked,
+    recovered: (recovery) => void errands.splice(errands.indexOf(recovery), 1),
+  })
   const profiles = profilesOf(input.timings.heartbeatMs)
   const { recordState } = proxyActivities<Activities>({ ...profiles.record, summary: 'record the state' })
   const recorder = createRecorder({
@@ -68,6 +77,21 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
       hadSandbox,
     }),
   })
+
+  const isClosed = () => state.status === 'ARCHIVED' || state.status === 'EXPIRED'
+  /** A turn has a sandbox, or one is being made for it. One that waits for its slot gets the new one anyway. */
+  const isReplaceable = () => working === 'turn' && ['making', 'ready'].includes(sandbox.stage())
+  const inScope = async <T>(what: 'turn' | 'recovery', work: () => Promise<T>): Promise<T> => {
+    const scope = new CancellationScope()
+    workScope = scope
+    working = what
+    if (state.ending || isClosed() || cancelled) scope.cancel()
+    try {
+      return await scope.run(work)
+    } finally {
+      workScope = working = undefined
+    }
+  }
 
   const showStatus = createStatusDisplay()
   const showDetails = () =>
@@ -107,12 +131,18 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
   handleCommands({
     state: () => state,
     seen,
+    inUse: () => (isReplaceable() ? sandbox.incarnation() : undefined),
     accept(next, { command, requestId, planBlobId }) {
       if (command.type === 'deliver')
-        return void deliveries.push({ requestId, ...(planBlobId && { planBlobId }) })
+        return void errands.push({ requestId, ...(planBlobId && { planBlobId }) })
+      if (command.type === 'recover') {
+        errands.push({ type: 'recover', requestId, ...(command.at !== undefined && { at: command.at }) })
+        if (isReplaceable()) workScope?.cancel()
+        return
+      }
       if ('turn' in command) recorder.add({ type: 'user_message', turn: command.turn })
       move(next)
-      if (state.ending) turnScope?.cancel()
+      if (state.ending || isClosed()) workScope?.cancel()
     },
   })
   setHandler(
@@ -148,15 +178,13 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
     const current = state.current!
     lent = false
     if (!current.begun) turns += 1
-    const scope = new CancellationScope()
-    turnScope = scope
-    if (state.ending) scope.cancel()
-    const end = await scope.run(() =>
+    const end = await inScope('turn', () =>
       workOnTurn(current, turns, {
         input,
         sandbox,
         recorder,
         state: () => state,
+        isCut: () => asked() !== undefined,
         onReady: () => {
           // A worker that was killed while the agent asked could not say that nobody waits any more.
           waitingTurn = undefined
@@ -168,7 +196,7 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
         },
       }),
     )
-    turnScope = undefined
+    if (!end) return feed({ type: 'turn_cut' })
     lastDetail = end.detail ?? ''
     recorder.add({
       type: 'turn_ended',
@@ -179,27 +207,39 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
     feed({ type: 'turn_ended', reason: end.reason, failed: end.failed })
   }
 
-  const deliver = async () => {
-    const { requestId, planBlobId } = deliveries[0]!
+  const deliver = async ({ requestId, planBlobId }: Delivery) => {
     await recorder.flushed()
     const { deliverAgent } = proxyActivities<Activities>({ ...profiles.git, summary: 'deliver' })
     await deliverAgent({ ...sandbox.scope(), requestId, ...(planBlobId && { planBlobId }) }).catch(
       () => undefined,
     )
-    deliveries.shift()
+    errands.shift()
   }
 
-  const hasWork = () => state.status === 'RUNNING' || deliveries.length > 0
-  const isClosed = () => state.status === 'ARCHIVED' || state.status === 'EXPIRED'
+  const recover = async (recovery: Recovery) => {
+    lent = false
+    const failure = await inScope('recovery', () => recoverSandbox(sandbox))
+    if (!failure) return
+    errands.splice(errands.indexOf(recovery), 1)
+    const reason =
+      failure === 'cancelled' ? (state.ending ?? state.reason ?? 'stopped_by_user') : failure.reason
+    const detail = failure === 'cancelled' ? '' : failure.detail.slice(0, 1024)
+    recorder.add({
+      type: 'recovery_failed',
+      requestId: recovery.requestId,
+      reason,
+      ...(detail && { detail }),
+    })
+  }
+
+  const hasWork = () => state.status === 'RUNNING' || errands.length > 0
   const isFull = () =>
     workflowInfo().continueAsNewSuggested || workflowInfo().historyLength > (input.testMaxHistory ?? Infinity)
 
-  // A cancel from outside (an operator, the ensemble) is a stop of everything.
-  let cancelled = false
   CancellationScope.current().cancelRequested.catch(() => {
     cancelled = true
     feed({ type: 'stop', all: true })
-    turnScope?.cancel()
+    workScope?.cancel()
   })
 
   /** Nothing is left for this run to wait for; a paused child with waiting turns still belongs to its ensemble. */
@@ -209,7 +249,9 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
   const live = async () => {
     for (;;) {
       // What was accepted at rest is delivered as it was then, before a newer turn changes it.
-      if (deliveries.length > 0) await deliver()
+      const [errand] = errands
+      if (errand?.type === 'recover') await recover(errand)
+      else if (errand) await deliver(errand)
       else if (state.status === 'RUNNING') await turn()
       else if (mayReturn()) return
       else {
@@ -264,7 +306,7 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
     recorder.stop()
     await recording
     if (hasWork()) {
-      const { firstTurn: _, ...rest } = input
+      const { firstTurn: _, deliveries: __, ...rest } = input
       return continueAsNew<typeof cloudAgent>({
         ...rest,
         state,
@@ -272,7 +314,7 @@ export async function cloudAgent(input: CloudAgentInput): Promise<CloudAgentResu
         hadSandbox,
         incarnation: sandbox.incarnation(),
         seen: [...seen],
-        deliveries,
+        errands,
       })
     }
     return { bcId: input.bcId, status: state.status, reason: state.reason ?? 'completed' }

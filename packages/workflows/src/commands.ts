@@ -1,4 +1,4 @@
-import type { AgentState } from '@tutti/core'
+import type { AgentCommand, AgentState } from '@tutti/core'
 import { agentStateKey, isRejection, limits, reduceAgent, turnPosition } from '@tutti/core'
 import { ApplicationFailure, defineUpdate, setHandler } from '@temporalio/workflow'
 import { agentUpdates, type CommandAnswer, type CommandRequest } from './contract.ts'
@@ -12,6 +12,8 @@ const descriptions: Readonly<Record<(typeof agentUpdates)[number], string>> = {
   resume: 'Goes on after a pause, or opens an archived agent again',
   archive: 'Ends the current turn and puts the agent away',
   deliver: 'Pushes what the agent made and opens a pull request',
+  recover:
+    'Replaces the sandbox, whatever state it is in; with at, goes back to the workspace of that log position',
   expire: 'Ends the agent for good; its last commit stays',
 }
 
@@ -20,6 +22,8 @@ export interface CommandSink {
   readonly state: () => AgentState
   /** The command was accepted and changed something: the new state, and what asked for it. */
   readonly accept: (next: AgentState, request: CommandRequest) => void
+  /** The sandbox that a turn works in now; undefined when there is none to take away. */
+  readonly inUse: () => number | undefined
   /** Answers of earlier requests, by request id, oldest first. */
   readonly seen: Map<string, CommandAnswer>
 }
@@ -53,11 +57,23 @@ function answer(sink: CommandSink, request: CommandRequest): CommandAnswer {
     state: agentStateKey(next),
     position: turnId ? turnPosition(next, turnId) : -1,
     turnId,
-    endingTurnId: next.ending && !before.ending ? (next.current?.turnId ?? '') : '',
+    ...endingOf(sink, command, before, next),
   }
   remember(sink.seen, request.requestId, given)
-  if (next !== before || command.type === 'deliver') sink.accept(next, request)
+  if (next !== before || command.type === 'deliver' || command.type === 'recover') sink.accept(next, request)
   return given
+}
+
+function endingOf(
+  sink: CommandSink,
+  command: AgentCommand,
+  before: AgentState,
+  next: AgentState,
+): Pick<CommandAnswer, 'endingTurnId' | 'incarnation'> {
+  const incarnation = command.type === 'recover' && !before.ending ? sink.inUse() : undefined
+  const endingTurnId = next.current?.turnId ?? ''
+  if (incarnation !== undefined) return { endingTurnId, incarnation }
+  return { endingTurnId: next.ending && !before.ending ? endingTurnId : '' }
 }
 
 function remember(seen: Map<string, CommandAnswer>, requestId: string, given: CommandAnswer): void {

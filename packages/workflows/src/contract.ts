@@ -22,6 +22,7 @@ export const agentUpdates = [
   'resume',
   'archive',
   'deliver',
+  'recover',
   'expire',
 ] as const satisfies readonly AgentCommand['type'][]
 
@@ -53,6 +54,8 @@ export interface CommandAnswer {
   readonly turnId: string
   /** The turn that is being ended by this command, so that the caller can reach it at once through the log. */
   readonly endingTurnId: string
+  /** For a `recover` that cuts a turn off: the sandbox that is to be replaced, so that no later one is taken for it. */
+  readonly incarnation?: number
 }
 
 /** Durations in milliseconds; from the configuration of whoever starts the workflow. */
@@ -86,14 +89,27 @@ export interface CloudAgentInput {
   readonly timings: AgentTimings
   /** Answers of requests seen by the run before; only set by continue-as-new. */
   readonly seen?: readonly (readonly [string, CommandAnswer])[]
-  /** Deliveries that the run before accepted and did not get to; only set by continue-as-new. */
+  /** What the run before accepted and did not get to; only set by continue-as-new. */
+  readonly errands?: readonly Errand[]
+  /** The same, of runs that knew no other errand. */
   readonly deliveries?: readonly Delivery[]
   /** Forces continue-as-new after this many history events; for tests. */
   readonly testMaxHistory?: number
 }
 
+/** What is done between turns, in the order in which it was accepted. */
+export type Errand = Delivery | Recovery
+
+/** An accepted `recover`: who asked, and the log position whose workspace the agent shall have; absent: the newest. */
+export interface Recovery {
+  readonly type: 'recover'
+  readonly requestId: string
+  readonly at?: number
+}
+
 /** An accepted `deliver`: who asked, and the delivery plan as a JSON blob. */
 export interface Delivery {
+  readonly type?: 'deliver'
   readonly requestId: string
   readonly planBlobId?: BlobId
 }

@@ -29,30 +29,37 @@ test.for([
     activity(new TimeoutFailure('late', undefined, 'HEARTBEAT')),
     'sandbox_lost',
     true,
-    false,
+    'lost',
   ],
   [
     'a host that never began',
     activity(new TimeoutFailure('late', undefined, 'SCHEDULE_TO_START')),
     'sandbox_lost',
     true,
-    true,
+    'handover',
   ],
   [
     'work that took too long',
     activity(new TimeoutFailure('late', undefined, 'START_TO_CLOSE')),
     'timeout',
     false,
-    false,
+    'lost',
   ],
-  ['a lost sandbox', activity(named('sandbox_lost')), 'sandbox_lost', true, false],
-  ['a handover', activity(named('sandbox_lost', 'planned')), 'sandbox_lost', true, true],
-  ['a reason of the list', activity(named('setup_failed')), 'setup_failed', false, false],
-  ['a type that is no reason', activity(named('toString')), 'internal', false, false],
-  ['a terminated child', child(new TerminatedFailure('by hand')), 'internal', false, false],
-  ['a child that an activity failed', child(activity(named('data_loss'))), 'data_loss', false, false],
-] as const)('%s', ([, thrown, reason, sandboxLost, planned]) => {
-  expect(readFailure(thrown)).toMatchObject({ reason, sandboxLost, planned })
+  ['a lost sandbox', activity(named('sandbox_lost')), 'sandbox_lost', true, 'lost'],
+  ['a handover', activity(named('sandbox_lost', 'planned')), 'sandbox_lost', true, 'handover'],
+  [
+    'a life that ends',
+    activity(named('sandbox_lost', 'planned', 'expires')),
+    'sandbox_lost',
+    true,
+    'expires',
+  ],
+  ['a reason of the list', activity(named('setup_failed')), 'setup_failed', false, 'lost'],
+  ['a type that is no reason', activity(named('toString')), 'internal', false, 'lost'],
+  ['a terminated child', child(new TerminatedFailure('by hand')), 'internal', false, 'lost'],
+  ['a child that an activity failed', child(activity(named('data_loss'))), 'data_loss', false, 'lost'],
+] as const)('%s', ([, thrown, reason, sandboxLost, why]) => {
+  expect(readFailure(thrown)).toMatchObject({ reason, sandboxLost, why })
 })
 
 test('a cancellation is no failure, and what Temporal did not send is a defect', () => {

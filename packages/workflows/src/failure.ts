@@ -1,5 +1,5 @@
-import type { Reason } from '@tutti/core'
-import { reasons } from '@tutti/core'
+import type { Interruption, Reason } from '@tutti/core'
+import { interruptions, reasons } from '@tutti/core'
 import {
   ActivityFailure,
   ApplicationFailure,
@@ -14,8 +14,8 @@ export interface Failure {
   readonly detail: string
   /** Nothing of the sandbox can be relied on any more; the turn goes through recovery. */
   readonly sandboxLost: boolean
-  /** Nothing ran, or the worker handed over in good order: not counted against the restarts. */
-  readonly planned: boolean
+  /** Where the sandbox is lost: why. Only `lost` counts against the restarts. */
+  readonly why: Interruption
 }
 
 /**
@@ -35,13 +35,15 @@ export function readFailure(thrown: unknown): Failure | undefined {
       reason: sandboxLost ? 'sandbox_lost' : 'timeout',
       detail: cause.message,
       sandboxLost,
-      planned: neverBegan,
+      why: neverBegan ? 'handover' : 'lost',
     }
   }
   if (cause instanceof ApplicationFailure) {
     const reason = cause.type && Object.hasOwn(reasons, cause.type) ? (cause.type as Reason) : 'internal'
-    const planned = cause.details?.[0] === 'planned'
-    return { reason, detail: cause.message, sandboxLost: reason === 'sandbox_lost', planned }
+    const [planned, said] = cause.details ?? []
+    // Workers of before say only that it was planned.
+    const why = interruptions.find((known) => known === said) ?? (planned === 'planned' ? 'handover' : 'lost')
+    return { reason, detail: cause.message, sandboxLost: reason === 'sandbox_lost', why }
   }
-  return { reason: 'internal', detail: cause?.message ?? thrown.message, sandboxLost: false, planned: false }
+  return { reason: 'internal', detail: cause?.message ?? thrown.message, sandboxLost: false, why: 'lost' }
 }

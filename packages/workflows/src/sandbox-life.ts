@@ -1,6 +1,6 @@
 import type { Activities, AgentScope } from '@tutti/activities'
 import { CancellationScope, patched, proxyActivities } from '@temporalio/workflow'
-import type { CloudAgentInput } from './contract.ts'
+import type { CloudAgentInput, Recovery } from './contract.ts'
 import type { SandboxStage } from './operator-text.ts'
 import { profilesOf } from './profiles.ts'
 
@@ -21,16 +21,21 @@ export interface SandboxLife {
 
 export type HostActivities = Pick<Activities, 'runTurn' | 'checkpointTurn' | 'checkAttempt'>
 
-/**
- * @param turns how many the agent has begun; only shown, in traces and log lines
- * @param recorded what the workflow has to say so far is in the log: the agent’s session begins there before its sandbox does
- * @param onStage the stage has changed; for showing it
- */
+export interface SandboxLifeDeps {
+  /** How many the agent has begun; only shown, in traces and log lines. */
+  readonly turns: () => number
+  /** What the workflow has to say so far is in the log: the agent’s session begins there before its sandbox does. */
+  readonly recorded: () => Promise<void>
+  /** The stage has changed; for showing it. */
+  readonly onStage: () => void
+  /** The recovery that was asked for and comes next. A sandbox that is made is its answer. */
+  readonly asked: () => Recovery | undefined
+  readonly recovered: (recovery: Recovery) => void
+}
+
 export function createSandboxLife(
   input: CloudAgentInput,
-  turns: () => number,
-  recorded: () => Promise<void>,
-  onStage: () => void,
+  { turns, recorded, onStage, asked, recovered }: SandboxLifeDeps,
 ): SandboxLife {
   const { bcId, owner, configBlobId, timings } = input
   const memberOf = input.ensembleId ?? input.memberOf
@@ -83,13 +88,16 @@ export function createSandboxLife(
       }
       enter('making')
       if (patched('recorded-before-sandbox')) await recorded()
-      await on(hostQueue, 'make a sandbox').provisionSandbox({
+      const recovery = asked()
+      await on(hostQueue, recovery ? 'make a sandbox, as was asked' : 'make a sandbox').provisionSandbox({
         ...scope(),
         branch: `tutti/${bcId}`,
         deadlineMs: Date.now() + timings.readyTimeoutMs,
         heartbeatMs,
+        ...(recovery && { recovery }),
       })
       enter('ready')
+      if (recovery) recovered(recovery)
     },
     async release() {
       const queue = hostQueue

@@ -23,6 +23,7 @@ const cancelReasons: Partial<Record<AgentCommand['type'], CancelReason>> = {
   pause: 'paused',
   archive: 'archived',
   expire: 'expired',
+  recover: 'recovering',
 }
 
 export interface CommandCall {
@@ -58,7 +59,9 @@ export async function commandAgent(
   if (row.starting) await deps.catalog.agents.markStarted(bcId, signal)
   const reason = cancelReasons[command.type]
   if (reason && answer.endingTurnId !== '') {
-    await cancelTurn(deps, { bcId, turnId: answer.endingTurnId, commandId: requestId, reason }, signal)
+    const { endingTurnId: turnId, incarnation } = answer
+    const cancel = { turnId, reason, ...(incarnation !== undefined && { incarnation }) }
+    await cancelTurn(deps, { bcId, commandId: requestId, ...cancel }, signal)
   }
   if (answer.turnId === '') await untilProjected(deps, row, answer, signal)
   return answer
@@ -91,17 +94,15 @@ export async function cancelTurn(
   deps: Pick<HandlerDeps, 'eventLog' | 'log'>,
   {
     bcId,
-    turnId,
-    commandId,
-    reason,
-  }: { bcId: AgentId; turnId: string; commandId: string; reason: CancelReason },
+    ...cancel
+  }: { bcId: AgentId; turnId: string; commandId: string; reason: CancelReason; incarnation?: number },
   signal: AbortSignal,
 ): Promise<void> {
-  const event: CommandEvent = { type: 'cancel', commandId, turnId, reason }
+  const event: CommandEvent = { type: 'cancel', ...cancel }
   try {
     await deps.eventLog.append(
       bcId,
-      { id: `client/${commandId}`, epoch: 0, sequence: 1 },
+      { id: `client/${cancel.commandId}`, epoch: 0, sequence: 1 },
       [encodeRunEvent(event)],
       signal,
     )

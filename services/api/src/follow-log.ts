@@ -58,9 +58,10 @@ export async function startPosition(
   log: LogId,
   offset: string | undefined,
   signal: AbortSignal,
+  field = 'offset_key',
 ): Promise<number> {
   if (offset === undefined) return 0
-  const position = decodeOffset(log, offset)
+  const position = decodeOffset(log, offset, field)
   // Asking for nothing makes the log say whether the position lies beyond its end.
   await eventLog.read(log, position, { maxBytes: 1 }, signal)
   return position

@@ -20,6 +20,7 @@ import { createFollowup } from './handlers/followup.ts'
 import { createLifeCycle } from './handlers/life-cycle.ts'
 import { createPullRequests } from './handlers/pull-requests.ts'
 import { createReadWorkspace } from './handlers/read-workspace.ts'
+import { createRecover } from './handlers/recover.ts'
 import { createRepositories } from './handlers/repositories.ts'
 import { createStartAgent } from './handlers/start-agent.ts'
 import { createStartEnsemble } from './handlers/start-ensemble.ts'
@@ -78,6 +79,7 @@ export function createRoutes(apiDeps: ApiDeps): (router: ConnectRouter) => void 
       ...lifeCycle,
       ...events,
       answerQuestion: createAnswerQuestion(deps),
+      recoverAgent: createRecover(deps),
       diffAgent: createDiffAgent(deps),
       readWorkspace: createReadWorkspace(deps),
     })

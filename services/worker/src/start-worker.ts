@@ -140,6 +140,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     maxSandboxes: config['sandboxes.max'],
     watchWorkspace: config['workspace.watch'] === 'yes',
     captureIntervalMs: config['turn.capture_interval'],
+    endMarginMs: config['sandbox.end_margin'],
     checkpointIntervalMs: config['turn.checkpoint_interval'],
     captureTimeoutMs: config['turn.capture_timeout'],
     stopGraceMs: config['stop.grace'],

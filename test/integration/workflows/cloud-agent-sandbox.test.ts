@@ -69,11 +69,21 @@ describe.skipIf(!server)('cloudAgent: its sandbox is lost, or never comes', () =
   test('after three restarts the agent is in ERROR sandbox_lost; handovers in good order are not counted', () =>
     temporal.run(async ({ stubs, startAgent }) => {
       stubs.on('runTurn', async (_input, call) => {
-        throw call <= 2 ? sandboxLost('planned') : sandboxLost()
+        if (call === 2) throw sandboxLost('planned', 'expires')
+        throw call === 1 ? sandboxLost('planned') : sandboxLost()
       })
       const agent = await startAgent(agentInput({ ensembleId: 'en-1' }))
       expect(await agent.result()).toEqual({ bcId: agent.bcId, status: 'ERROR', reason: 'sandbox_lost' })
       expect(stubs.callsOf('runTurn')).toBe(2 + limits.maxRestarts + 1)
+      const cuts = stubs.events(agent.bcId).filter((event) => event.type === 'turn_interrupted')
+      expect(cuts.map(({ reason }) => reason)).toEqual([
+        'handover',
+        'expires',
+        'lost',
+        'lost',
+        'lost',
+        'lost',
+      ])
       expect(stubs.calls.findLast((call) => call.name === 'recordAttempt')?.input).toMatchObject({
         status: 'ERROR',
         reason: 'sandbox_lost',

@@ -10,7 +10,15 @@ import { createLink } from '../link/link.ts'
 import type { AgentServer, CaptureSink } from '../port.ts'
 import { contentHead, packEndHead, packHead, toWireChange } from '../wire-change.ts'
 import { receiveCapture } from './receive-capture.ts'
-import { answer, hydrated, contentMessage, execExit, execOutput, reported } from './reported.ts'
+import {
+  answer,
+  captureSummary,
+  hydrated,
+  contentMessage,
+  execExit,
+  execOutput,
+  reported,
+} from './reported.ts'
 
 export interface ConnectOptions {
   /** The running agent server. */
@@ -184,6 +192,14 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
       })().catch(() => {})
       // Without hints, captures find everything a little later.
       call.result.catch(() => {})
+    },
+
+    look(signal) {
+      const run = async () =>
+        reported(captureSummary, await caller.call('look', {}, signal).result, 'a summary')
+      const result = captures.then(run)
+      captures = result.catch(() => {})
+      return result
     },
 
     async keepWork(signal) {

@@ -88,6 +88,7 @@ export const hydrated = captureSummaryFields.extend({
   wrong: z.array(path).max(maxWrong),
   withoutSubmodules: z.array(path).max(maxWrong),
   withoutRepository: z.boolean(),
+  times: z.strictObject({ clone: count, blobs: count, restore: count, scan: count }),
 })
 
 const change = z.discriminatedUnion('action', [

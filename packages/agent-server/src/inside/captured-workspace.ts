@@ -37,6 +37,8 @@ export interface CapturedWorkspace {
   capture(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
   /** What hints have told of, as far as that can be known without a walk: new content, and new files in known folders. */
   captureHinted(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
+  /** What a capture would say now. */
+  look(signal: AbortSignal): Promise<WorkspaceSummary>
   /** Takes what has changed for no work of the agent's: the next capture compares with it, and its digest leaves it out. */
   absorb(signal: AbortSignal): Promise<void>
 }
@@ -137,6 +139,14 @@ export function createCapturedWorkspace({
       const tree = await look.lookAt(hints.take(), known, signal)
       const found = difference(tree, [...tree.files.keys()], signal)
       return (await commit(found, output, await putOut(found, output))).summary
+    },
+
+    async look(signal) {
+      const found = await walkedDifference(signal)
+      for await (const _ of found.changes) void _
+      const notLogged = new Map(absorbed)
+      for (const key of found.changed) notLogged.delete(key)
+      return summarize(found.next, notLogged, found.changed.size)
     },
 
     async absorb(signal) {

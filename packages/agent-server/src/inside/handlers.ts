@@ -10,7 +10,7 @@ import { startEgressRelay } from './egress-relay.ts'
 import { endOtherProcesses, otherProcesses } from './end-processes.ts'
 import { runExec, type ExecParams } from './exec.ts'
 import { readWorkspaceFile, writeWorkspaceFile } from './files.ts'
-import { agentPaths, hydrateWorkspace, type HydrateParams } from './hydrate.ts'
+import { agentPaths, hydrateWorkspace, startLaps, type HydrateParams } from './hydrate.ts'
 import { createIgnoredPaths } from './ignored-paths.ts'
 import { createPathHints, type PathHints } from './path-hints.ts'
 import { createCapturedRepository, type CapturedRepository } from './repository/captured-repository.ts'
@@ -71,15 +71,13 @@ export function createHandlers(): {
     },
     async hydrate(params: HydrateParams, call: CallStream, signal: AbortSignal) {
       const { settings, workspace, repository, env } = need()
-      const { tips, withoutSubmodules, withoutRepository, changed, ...written } = await hydrateWorkspace(
-        params,
-        call,
-        signal,
-        { ...settings, env },
-      )
+      const { tips, withoutSubmodules, withoutRepository, changed, times, ...written } =
+        await hydrateWorkspace(params, call, signal, { ...settings, env })
       const { head, state, statePacks } = params
       need().written = { params, changed }
+      const lap = startLaps()
       const { summary, wrong, gone } = await workspace.adopt(written, signal)
+      const scan = lap()
       const { gitlinks } = written
       repository.adopt({
         base: head,
@@ -95,6 +93,7 @@ export function createHandlers(): {
         wrong,
         withoutSubmodules: withoutSubmodules.map(toWire),
         withoutRepository,
+        times: { ...times, scan },
       }
     },
     async keepWork(_: unknown, _call: CallStream, signal: AbortSignal) {
@@ -132,6 +131,9 @@ export function createHandlers(): {
       }
       need().hints.begin(tell, signal)
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+    },
+    async look(_: unknown, _call: CallStream, signal: AbortSignal) {
+      return need().workspace.look(signal)
     },
     async readFile({ path, maxBytes }: { path: string; maxBytes: number }, call: CallStream) {
       const bytes = await readWorkspaceFile(need().settings.workdir, path, maxBytes)

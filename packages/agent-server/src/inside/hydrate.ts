@@ -43,6 +43,14 @@ export interface WrittenWorkspace {
   readonly withoutSubmodules: readonly string[]
   /** The recorded state of the agent's repository could not be made again. */
   readonly withoutRepository: boolean
+  readonly times: HydrateTimes
+}
+
+/** How long each part took, in milliseconds: the checkout, what came after the commit, and HEAD, refs and index. */
+export interface HydrateTimes {
+  readonly clone: number
+  readonly blobs: number
+  readonly restore: number
 }
 
 /** A checkout of a very large repository on a slow disk, in milliseconds; the time to get ready is over before as a rule. */
@@ -71,6 +79,7 @@ export async function hydrateWorkspace(
   at: { workdir: string; sourceObjects: string; env: Readonly<Record<string, string>> },
 ): Promise<WrittenWorkspace> {
   const { workdir } = at
+  const lap = startLaps()
   for (const field of ['commit', 'head', 'state'] as const) {
     if (/^[0-9a-f]{40,64}$/.test(params[field] ?? params.head)) continue
     throw new TuttiError('invalid_argument', `The ${field} to hydrate must be a full object id.`, { field })
@@ -99,6 +108,7 @@ export async function hydrateWorkspace(
   rmSync(join(info, 'attributes'))
 
   const { gitlinks, expected } = entriesOf(await git(['ls-files', '-s', '-z']))
+  const clone = lap()
   // Last: what goes takes its empty parents along.
   const changed: string[] = []
   const emptyFolders = new Map<string, CapturedChange>()
@@ -116,11 +126,22 @@ export async function hydrateWorkspace(
     await applyChange(workdir, change, contentOf(messages, changedFile(change)?.size ?? 0))
   }
   for (const change of emptyFolders.values()) await applyChange(workdir, change, contentOf(messages, 0))
+  const blobs = lap()
+  const times = () => ({ clone, blobs, restore: lap() })
   let withoutRepository = false
+  const written = (): WrittenWorkspace => ({
+    gitlinks,
+    expected,
+    changed,
+    tips: [params.head],
+    withoutSubmodules: [],
+    withoutRepository,
+    times: times(),
+  })
   if (params.state !== undefined) {
     try {
       const restored = await restoreRepository(git, workdir, params.state)
-      return { gitlinks, expected, changed, withoutRepository, ...restored }
+      return { gitlinks, expected, changed, withoutRepository, ...restored, times: times() }
     } catch {
       signal.throwIfAborted()
       // The files must come back whatever the agent has made of its repository: it begins anew.
@@ -131,12 +152,22 @@ export async function hydrateWorkspace(
       writeFileSync(join(workdir, '.git', 'HEAD'), `ref: refs/heads/${params.branch}\n`)
       await git(['update-ref', `refs/heads/${params.branch}`, params.head])
       await git(['read-tree', params.head])
-      return { gitlinks, expected, changed, tips: [params.head], withoutSubmodules: [], withoutRepository }
+      return written()
     }
   }
   // Merged, so that git need not look again at what is the same; in the index alone, whatever the files have become since the commit.
   if (params.head !== params.commit) await git(['read-tree', '-i', '-m', params.head])
-  return { gitlinks, expected, changed, tips: [params.head], withoutSubmodules: [], withoutRepository }
+  return written()
+}
+
+/** Milliseconds since the call before. */
+export function startLaps(): () => number {
+  let since = performance.now()
+  return () => {
+    const from = since
+    since = performance.now()
+    return Math.round(since - from)
+  }
 }
 
 /** Paths, as path keys, in which the workspace is not what its `head` is. */

@@ -21,7 +21,7 @@ export function eventText(event: RunEvent): EventText | undefined {
     case 'sandbox':
       return say(
         'sandbox',
-        words(event.state, event.position && `#${event.position}`, event.commit, event.detail),
+        words(event.state, event.position && `#${event.position}`, event.commit, event.reason, event.detail),
       )
     case 'state_saved':
     case 'session_saved':
@@ -32,12 +32,16 @@ export function eventText(event: RunEvent): EventText | undefined {
       return say('saved', words('repository', event.branch, event.head))
     case 'recovery':
       return say('recovery', recoveryText(event))
+    case 'workspace_restored':
+      return say('recovery', `files as at ${event.atOffset}`)
+    case 'recovery_failed':
+      return say('recovery', words(`failed: ${event.reason}`, event.detail))
     case 'user_message':
       return say('message', event.text ?? `(long; blob ${event.blobId})`)
     case 'turn_started':
       return say('turn', words(`${event.turn} started`, event.agent, event.brain))
     case 'turn_interrupted':
-      return say('turn', `interrupted, restart ${event.restart}`)
+      return say('turn', words(`interrupted, restart ${event.restart}`, event.reason))
     case 'turn_ended':
       return say('turn', words(`ended: ${event.reason}`, event.detail))
     case 'agent_question':
@@ -145,13 +149,21 @@ function checkText({ command, result }: Extract<RunEvent, { type: 'check' }>): s
   return [`${command}  ${verdict(result)}`, ...tail].join('\n')
 }
 
+const occasions: Readonly<Record<RecoveryEvent['reason'], string>> = {
+  lost: 'after one that was lost',
+  released: 'after one that was released',
+  requested: 'as was asked for',
+  expires: 'before the end of the one before it',
+}
+
 function recoveryText(event: RecoveryEvent): string {
-  const { incarnation, reason, commit, replayed, index, proven, missing, moreMissing } = event
+  const { incarnation, reason, commit, replayed, index, proven, missing, moreMissing, steps = [] } = event
   const absent = missing.map((left) => `not there: ${pathText(left)} (${left.reason})`)
   if (moreMissing) absent.push(`not there: ${moreMissing} more`)
   return [
-    words(`sandbox ${incarnation} after one that was ${reason}`, commit, `changes replayed: ${replayed}`),
+    words(`sandbox ${incarnation} ${occasions[reason]}`, commit, `changes replayed: ${replayed}`),
     `index ${index}, digest ${proven ? 'as recorded' : 'not recorded'}`,
     ...absent,
+    ...(steps.length > 0 ? [steps.map(({ name, ms }) => `${name} ${ms} ms`).join(', ')] : []),
   ].join('\n')
 }

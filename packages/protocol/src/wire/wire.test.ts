@@ -88,6 +88,8 @@ const others: RunEvent[] = [
   { type: 'shell_output_delta', callId: 'c', event: { case: 'truncated', bytes: 12 } },
   { type: 'phase', phase: 'GATHERING' },
   { type: 'delivery', requestId: 'r', outcome: 'nothing_to_deliver' },
+  { type: 'workspace_restored', incarnation: 2, requestId: 'r', atOffset: 'o' },
+  { type: 'recovery_failed', requestId: 'r', reason: 'data_loss', detail: 'x' },
 ]
 
 describe('InteractionUpdate', () => {

@@ -16,17 +16,26 @@ export interface RecoveredWorkspace {
   readonly changes: readonly CapturedChange[]
   /** What the whole workspace must be then; undefined when the log does not say. */
   readonly manifestDigest: string | undefined
+  /** When the newest capture was taken; milliseconds since the epoch. */
+  readonly capturedAt: number | undefined
   /** The agent's own repository; undefined while it is as it was made. */
   readonly git: RecoveredGitState | undefined
+  /** The event that told of it. */
+  readonly gitEvent: Extract<RunEvent, { type: 'git_state' }> | undefined
   /** What the workspace had and the log has not. */
   readonly missing: RecoveryEvent['missing']
   /** How the sandbox before ended; undefined when there was none. */
   readonly before: RecoveryEvent['reason'] | undefined
   /** What the agent exported last of its session. */
   readonly exported: BlobId | undefined
+  /** Somebody had the workspace put back, and no turn has ended since: the agent may not know. */
+  readonly restored: Restored | undefined
   /** Tool calls that were under way when the last sandbox was lost. */
   readonly openCalls: readonly OpenCall[]
 }
+
+/** Who asked for it, and the offset whose workspace it is. */
+export type Restored = Pick<Extract<RunEvent, { type: 'workspace_restored' }>, 'requestId' | 'atOffset'>
 
 export interface RecoveredGitState {
   readonly commit: string
@@ -42,6 +51,8 @@ const types = [
   'workspace_captured',
   'git_state',
   'session_saved',
+  'workspace_restored',
+  'turn_ended',
   ...callTypes,
 ] as const
 
@@ -66,10 +77,12 @@ export async function recoverWorkspace(
   let commit: string | undefined
   let manifestDigest: string | undefined
   let hasCaptures = false
+  let capturedAt: number | undefined
   let exported: BlobId | undefined
   let ready: number | undefined
   let before: RecoveryEvent['reason'] | undefined
-  for await (const { event } of readEvents(eventLog, bcId, types, signal, {
+  let restored: Restored | undefined
+  for await (const { event, at } of readEvents(eventLog, bcId, types, signal, {
     unchecked: true,
     ...(until !== undefined && { until }),
   })) {
@@ -83,7 +96,8 @@ export async function recoverWorkspace(
             manifestDigest = event.manifestDigest
             hasCaptures = true
           }
-        } else if (event.incarnation === ready && event.state === 'destroyed') before = 'released'
+        } else if (event.incarnation === ready && event.state === 'destroyed')
+          before = event.reason === 'expires' ? 'expires' : 'released'
         break
       case 'checkpoint':
         commit = event.commit
@@ -99,6 +113,7 @@ export async function recoverWorkspace(
         break
       case 'workspace_captured':
         hasCaptures = true
+        capturedAt = at
         manifestDigest = event.manifestDigest
         break
       case 'file_skipped':
@@ -111,6 +126,13 @@ export async function recoverWorkspace(
       case 'session_saved':
         exported = event.blobId
         break
+      case 'workspace_restored':
+        restored = { requestId: event.requestId, atOffset: event.atOffset }
+        states.reset()
+        break
+      case 'turn_ended':
+        restored = undefined
+        break
       default:
         calls.take(event)
     }
@@ -121,10 +143,13 @@ export async function recoverWorkspace(
     commit,
     changes: folded,
     manifestDigest,
+    capturedAt,
     git,
+    gitEvent: states.event(),
     missing: [...missing.values()],
     before,
     exported,
+    restored,
     openCalls: calls.list(),
   }
 }
@@ -150,6 +175,11 @@ function createGitStates() {
       newest = { event, before: event.onto === undefined ? undefined : newestOf.get(event.onto) }
       newestOf.set(event.commit, newest)
     },
+    /** The repository is as it was made; a later state may still build on an earlier pack. */
+    reset() {
+      newest = undefined
+    },
+    event: () => newest?.event,
     newest(): RecoveredGitState | undefined {
       if (!newest) return undefined
       const packs: BlobId[] = []

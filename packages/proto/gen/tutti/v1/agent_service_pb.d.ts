@@ -629,6 +629,113 @@ export declare type MissingPath = Message<"tutti.v1.MissingPath"> & {
 export declare const MissingPathSchema: GenMessage<MissingPath>;
 
 /**
+ * @generated from message tutti.v1.RecoverAgentRequest
+ */
+export declare type RecoverAgentRequest = Message<"tutti.v1.RecoverAgentRequest"> & {
+  /**
+   * @generated from field: string bc_id = 1;
+   */
+  bcId: string;
+
+  /**
+   * The same key asks for the recovery only once, and gives its answer again.
+   *
+   * @generated from field: string idempotency_key = 2;
+   */
+  idempotencyKey: string;
+
+  /**
+   * With the workspace of this position of the log, which becomes the agent's newest one; nothing of the log goes. Absent: the newest.
+   *
+   * @generated from field: optional string at_offset_key = 3;
+   */
+  atOffsetKey?: string | undefined;
+};
+
+/**
+ * Describes the message tutti.v1.RecoverAgentRequest.
+ * Use `create(RecoverAgentRequestSchema)` to create a new message.
+ */
+export declare const RecoverAgentRequestSchema: GenMessage<RecoverAgentRequest>;
+
+/**
+ * @generated from message tutti.v1.RecoverAgentResponse
+ */
+export declare type RecoverAgentResponse = Message<"tutti.v1.RecoverAgentResponse"> & {
+  /**
+   * Number of the new sandbox.
+   *
+   * @generated from field: uint32 incarnation = 1;
+   */
+  incarnation: number;
+
+  /**
+   * The position of its log at which the workspace was there.
+   *
+   * @generated from field: string offset_key = 2;
+   */
+  offsetKey: string;
+
+  /**
+   * The checkpoint that most of the workspace comes from.
+   *
+   * @generated from field: string commit = 3;
+   */
+  commit: string;
+
+  /**
+   * Paths that had changed after it.
+   *
+   * @generated from field: uint64 replayed = 4;
+   */
+  replayed: bigint;
+
+  /**
+   * Of the whole workspace, before the setup command: 64 hex digits.
+   *
+   * @generated from field: string manifest_digest = 5;
+   */
+  manifestDigest: string;
+
+  /**
+   * The digest is the one that the log recorded; false when it had none for this state.
+   *
+   * @generated from field: bool proven = 6;
+   */
+  proven: boolean;
+
+  /**
+   * `restored`, or `rebuilt` when nothing usable was known of the agent's index.
+   *
+   * @generated from field: string index = 7;
+   */
+  index: string;
+
+  /**
+   * @generated from field: repeated tutti.v1.WorkspaceStep steps = 8;
+   */
+  steps: WorkspaceStep[];
+
+  /**
+   * What of the workspace is not there, at most 100 of it.
+   *
+   * @generated from field: repeated tutti.v1.MissingPath missing = 9;
+   */
+  missing: MissingPath[];
+
+  /**
+   * @generated from field: uint32 more_missing = 10;
+   */
+  moreMissing: number;
+};
+
+/**
+ * Describes the message tutti.v1.RecoverAgentResponse.
+ * Use `create(RecoverAgentResponseSchema)` to create a new message.
+ */
+export declare const RecoverAgentResponseSchema: GenMessage<RecoverAgentResponse>;
+
+/**
  * @generated from message tutti.v1.StreamAgentEventsRequest
  */
 export declare type StreamAgentEventsRequest = Message<"tutti.v1.StreamAgentEventsRequest"> & {
@@ -847,6 +954,17 @@ export declare const AgentService: GenService<{
     methodKind: "server_streaming";
     input: typeof ReadWorkspaceRequestSchema;
     output: typeof ReadWorkspaceResponseSchema;
+  },
+  /**
+   * A new sandbox for the agent, whatever state its present one is in; its turn, if one runs, goes on there. Answers when the sandbox is
+   * ready and its workspace proven. The recovery goes on when the caller does not wait for it.
+   *
+   * @generated from rpc tutti.v1.AgentService.RecoverAgent
+   */
+  recoverAgent: {
+    methodKind: "unary";
+    input: typeof RecoverAgentRequestSchema;
+    output: typeof RecoverAgentResponseSchema;
   },
   /**
    * The run log itself: every event with its offset.

@@ -1,0 +1,39 @@
+import { encodeOffset } from '@tutti/protocol'
+import { recoverWorkspace, type RecoveredWorkspace } from '@tutti/workspace/log'
+import type { Activities } from './contract.ts'
+import type { ActivityDeps } from './deps.ts'
+
+/** What a new sandbox shall have. */
+export interface WantedWorkspace {
+  /** What the log ends with. */
+  readonly now: RecoveredWorkspace
+  /** The files and the repository are those of then, if somebody asked for that; what the agent knows and left open is of now. */
+  readonly wanted: RecoveredWorkspace
+  /** The log position that is to be put back and has not been; undefined: the newest workspace is wanted. */
+  readonly putBack: number | undefined
+  /** The offset that somebody had put back, or has now, and that the agent has not been told of for certain. */
+  readonly told: string | undefined
+  /** How long the log was read, in milliseconds. */
+  readonly ms: number
+}
+
+/** Call it when nobody else can write the log as a sandbox any more. */
+export async function wantedWorkspace(
+  { eventLog, clock }: Pick<ActivityDeps, 'eventLog' | 'clock'>,
+  { bcId, recovery }: Pick<Parameters<Activities['provisionSandbox']>[0], 'bcId' | 'recovery'>,
+  signal: AbortSignal,
+): Promise<WantedWorkspace> {
+  const since = clock.monotonic()
+  const now = await recoverWorkspace(eventLog, bcId, signal)
+  // A run that was cut off after it had put the workspace back does not do it twice.
+  const isBack = recovery?.at === undefined || now.restored?.requestId === recovery.requestId
+  const putBack = isBack ? undefined : recovery.at
+  const then = putBack === undefined ? now : await recoverWorkspace(eventLog, bcId, signal, putBack)
+  return {
+    now,
+    wanted: { ...then, exported: now.exported, openCalls: now.openCalls, before: now.before },
+    putBack,
+    told: putBack === undefined ? now.restored?.atOffset : encodeOffset(bcId, putBack),
+    ms: Math.round(clock.monotonic() - since),
+  }
+}

@@ -1,0 +1,20 @@
+import { RecoverAgentResponseSchema, type RecoverAgentResponse } from '@tutti/proto'
+import { messageJson } from '../output/message-json.ts'
+import { isTextOutput, type Output } from '../output/output.ts'
+import { shownPath } from '../output/shown-path.ts'
+import { safeLine } from '../output/terminal-text.ts'
+
+/** What a new sandbox has, and how long each step took. */
+export function printRecovery(output: Output, answer: RecoverAgentResponse): void {
+  if (!isTextOutput(output)) return output.json(messageJson(RecoverAgentResponseSchema, answer))
+  for (const line of lines(answer)) output.line(line)
+}
+
+function* lines(answer: RecoverAgentResponse): Generator<string> {
+  const { incarnation, commit, replayed, manifestDigest, proven, index } = answer
+  yield `sandbox ${incarnation} is ready: checkpoint ${safeLine(commit)} and ${replayed} changes after it`
+  yield `digest ${safeLine(manifestDigest)}, ${proven ? 'as recorded' : 'none was recorded'}; index ${safeLine(index)}`
+  for (const { name, ms } of answer.steps) yield `${safeLine(name)}: ${ms} ms`
+  for (const { path, reason } of answer.missing) yield `not there: ${shownPath(path)} (${safeLine(reason)})`
+  if (answer.moreMissing > 0) yield `not there: ${answer.moreMissing} more`
+}
