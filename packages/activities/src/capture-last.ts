@@ -38,7 +38,9 @@ export async function captureLast(
   // Most captures are over before anybody need listen for a stop.
   const listening = setTimeout(() => {
     const onCommand: Parameters<typeof tailCommands>[3] = (command) => {
-      if (command.type === 'cancel' && (!command.turnId || command.turnId === turnId)) hurry()
+      if (command.type !== 'cancel' || (command.turnId && command.turnId !== turnId)) return
+      // A recovery that was asked for means one sandbox; this may be its answer.
+      if (command.incarnation === undefined || command.incarnation === session.incarnation) hurry()
     }
     void tailCommands(eventLog, bcId, session.turnFrom, onCommand, done.signal).catch((error: unknown) =>
       log.warn({ err: error, bc_id: bcId }, 'reading commands failed'),
