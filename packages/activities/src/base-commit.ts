@@ -1,4 +1,4 @@
-import { createSingleFlight, mirrorRefs, TuttiError, type LogId } from '@tutti/core'
+import { createSingleFlight, mirrorRefs, TuttiError, type CrashPoint, type LogId } from '@tutti/core'
 import type { Mirror, Mirrors } from '@tutti/git'
 import type { Catalog } from '@tutti/store'
 
@@ -23,13 +23,19 @@ export interface Base {
  */
 export type OpenBase = (request: BaseRequest, signal: AbortSignal) => Promise<Base>
 
-export function createOpenBase(deps: { readonly mirrors: Mirrors; readonly catalog: Catalog }): OpenBase {
+interface OpenBaseDeps {
+  readonly mirrors: Mirrors
+  readonly catalog: Catalog
+  readonly crashPoint: CrashPoint
+}
+
+export function createOpenBase(deps: OpenBaseDeps): OpenBase {
   const once = createSingleFlight<LogId, Base>()
   return (request, signal) => once(request.log, signal, () => openBase(deps, request, signal))
 }
 
 async function openBase(
-  { mirrors, catalog }: { readonly mirrors: Mirrors; readonly catalog: Catalog },
+  { mirrors, catalog, crashPoint }: OpenBaseDeps,
   { owner, log, location, ref }: BaseRequest,
   signal: AbortSignal,
 ): Promise<Base> {
@@ -40,9 +46,11 @@ async function openBase(
   })
   const known = await there?.readRef(pinned, signal)
   if (there && known) return { mirror: there, commit: known }
-  const mirror = await mirrors.open(location, signal)
-  const resolved = await mirror.resolve(ref, signal)
-  const { answer } = await catalog.idempotency.claim(owner, `base/${log}`, 'base', resolved, signal)
-  await mirror.updateRef(pinned, answer, signal)
-  return { mirror, commit: answer }
+  return crashPoint('provision.mirror', async () => {
+    const mirror = await mirrors.open(location, signal)
+    const resolved = await mirror.resolve(ref, signal)
+    const { answer } = await catalog.idempotency.claim(owner, `base/${log}`, 'base', resolved, signal)
+    await mirror.updateRef(pinned, answer, signal)
+    return { mirror, commit: answer }
+  })
 }

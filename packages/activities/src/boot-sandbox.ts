@@ -93,7 +93,8 @@ export async function bootSandbox(
     )
     if (request.setupCommand !== '') {
       request.onStep('setup')
-      await runSetup(server, request, bounded)
+      const started = server
+      await crashPoint('provision.setup', () => runSetup(started, request, bounded))
     }
     return { sandbox, server, manifestDigest, withoutSubmodules, withoutRepository }
   } catch (thrown) {

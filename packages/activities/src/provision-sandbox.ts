@@ -69,6 +69,7 @@ export function createProvisionSandbox(
         void server.lost.then(() => gone.abort())
         const tracker = createWorkspaceTracker({
           blobs: deps.blobs,
+          crashPoint: deps.crashPoint,
           incarnation,
           write: (...events) => log.write(...events),
           checkPack: (...given) => mirror.checkPack(...given),

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { CapturedChange } from '@tutti/agent-server'
 import { createMemoryBlobStore } from '@tutti/blob-store'
-import { agentId, TuttiError, type BlobId } from '@tutti/core'
+import { agentId, noCrashPoints, TuttiError, type BlobId } from '@tutti/core'
 import type { TreeChange } from '@tutti/git'
 import { decodeRunEvent, encodeRunEvent, type RunEvent } from '@tutti/protocol'
 import { createSqliteStore, type SqliteStore } from '@tutti/store'
@@ -74,6 +74,7 @@ const digests = { first: '1'.repeat(64), second: '2'.repeat(64) }
 const trackerWith = (parts: Partial<WorkspaceTrackerDeps> = {}) =>
   createWorkspaceTracker({
     blobs: createMemoryBlobStore(),
+    crashPoint: noCrashPoints,
     incarnation: 1,
     write,
     checkPack: async (pack) => void (await Array.fromAsync(pack())),
