@@ -12,6 +12,8 @@ export interface SessionWorkspace {
   readonly commit: string
   /** Takes what has changed into the stores and the log. */
   capture(signal: AbortSignal): Promise<void>
+  /** The same for what hints have told of. */
+  captureHinted(signal: AbortSignal): Promise<void>
   /** Takes what was captured since the last checkpoint into a commit of the mirror, built by the host (design §8). */
   checkpoint(turnId: string, signal: AbortSignal): Promise<CheckpointResult>
   /** A checkpoint, when the agent has committed since the last one or `intervalMs` milliseconds have passed. */
@@ -78,6 +80,7 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
       return commit
     },
     capture: (signal) => inTurn(async () => void (await server.capture(tracker.sink(), signal))),
+    captureHinted: (signal) => inTurn(async () => void (await server.captureHinted(tracker.sink(), signal))),
     checkpoint: (turnId, signal) => inTurn(() => checkpoint(turnId, signal)),
     checkpointWhenDue: (turnId, intervalMs, signal) =>
       inTurn(async () => {

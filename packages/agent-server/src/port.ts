@@ -83,6 +83,13 @@ export interface AgentServer extends AgentHost {
   hydrate(request: HydrateRequest, signal: AbortSignal): Promise<Hydrated>
   /** Reports every change since the last capture (or hydration). One at a time: calls queue up. */
   capture(sink: CaptureSink, signal: AbortSignal): Promise<CaptureSummary>
+  /**
+   * Reports what has changed at paths of which hints told, where that can be known without a walk: never a deletion. The rest is left to the
+   * next {@link capture}.
+   */
+  captureHinted(sink: CaptureSink, signal: AbortSignal): Promise<CaptureSummary>
+  /** Calls `onHint` when there is something for {@link captureHinted}, until `signal` aborts; never where paths cannot be watched. */
+  hints(onHint: () => void, signal: AbortSignal): void
   /** Keeps what the hydrated workspace has beyond its `head` aside, until {@link absorb}: a setup command shall not undo it. */
   keepWork(signal: AbortSignal): Promise<void>
   /** Takes what has changed since for no work of the agent's: the next capture does not report it. What was kept aside is put back first. */

@@ -44,6 +44,8 @@ export type SessionEvent =
       position?: number
       /** The commit that the workspace starts from; only when ready. */
       commit?: string
+      /** Of the workspace before setup; only when ready, and when it is all there. */
+      manifestDigest?: string
       detail?: string
     }
   | { type: 'state_saved'; blobId: BlobId }
@@ -173,6 +175,8 @@ export type FileSkipReason =
   | 'ignored'
   /** A submodule that could not be checked out again; what was changed in it is there. */
   | 'submodule'
+  /** The `.git` of a repository below the workspace: the files beside it are captured, its history is not. */
+  | 'repository'
   /** git finds an object of the agent's unsafe. */
   | 'unsafe_object'
 

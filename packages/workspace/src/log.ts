@@ -1,3 +1,4 @@
+export { checkLog } from './log/check-log.ts'
 export { changeOfEvent, eventPath, fileChange, pathFields, type EventPath } from './log/file-events.ts'
 export { readOpenCalls, type OpenCall } from './log/open-calls.ts'
 export { readEvents, type StoredEvent } from './log/read-events.ts'

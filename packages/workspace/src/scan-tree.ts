@@ -17,8 +17,10 @@ export interface ScannedTree {
   readonly pruned: readonly string[]
   /** Fifos, sockets, devices. */
   readonly special: readonly string[]
-  /** Names that are never captured, with what is below them not looked at; `.git` itself is left out in silence. */
+  /** Names that are never captured, with what is below them not looked at. */
   readonly unsafe: readonly string[]
+  /** Every `.git` but that of the root itself, whatever it is; not looked into. */
+  readonly repositories: readonly string[]
   /** Folders or files that could not be looked at: what was known below them is unknown now, not deleted. */
   readonly unreadable: readonly string[]
 }
@@ -44,6 +46,7 @@ export async function scanTree(root: string, options: ScanOptions = {}): Promise
   const pruned: string[] = []
   const special: string[] = []
   const unsafe: string[] = []
+  const repositories: string[] = []
   const unreadable: string[] = []
   const rootBytes = Buffer.from(`${root}/`)
   const waiting = ['']
@@ -64,13 +67,17 @@ export async function scanTree(root: string, options: ScanOptions = {}): Promise
       const key = folder === '' ? nameKey : `${folder}/${nameKey}`
       if (isGitName(name)) {
         if (nameKey !== '.git') unsafe.push(key)
+        else if (folder !== '') repositories.push(key)
         continue
       }
       const stats = statOf(Buffer.concat([rootBytes, pathBytes(key)]))
       if (stats === 'gone') continue
-      if (stats === 'unreadable') unreadable.push(key)
-      else if (stats.isFile()) files.set(key, { type: 'file', stat: statTuple(stats) })
-      else if (stats.isSymbolicLink()) files.set(key, { type: 'symlink', stat: statTuple(stats) })
+      if (stats === 'unreadable') {
+        unreadable.push(key)
+        continue
+      }
+      const file = scannedFile(stats)
+      if (file) files.set(key, file)
       else if (!stats.isDirectory()) special.push(key)
       else if (options.prune?.(key)) pruned.push(key)
       else {
@@ -83,7 +90,24 @@ export async function scanTree(root: string, options: ScanOptions = {}): Promise
       sliceStart = performance.now()
     }
   }
-  return { files, folders, pruned, special, unsafe, unreadable }
+  return { files, folders, pruned, special, unsafe, repositories, unreadable }
+}
+
+/** The file or link at a path key below the root; undefined for anything else. */
+export function scanFile(root: string, key: string): ScannedFile | undefined {
+  const stats = statOf(Buffer.concat([Buffer.from(`${root}/`), pathBytes(key)]))
+  return typeof stats === 'string' ? undefined : scannedFile(stats)
+}
+
+/** Whether a path key is a folder, itself and not by a link. */
+export function isFolder(root: string, key: string): boolean {
+  const stats = statOf(Buffer.concat([Buffer.from(`${root}/`), pathBytes(key)]))
+  return typeof stats !== 'string' && stats.isDirectory()
+}
+
+function scannedFile(stats: BigIntStats): ScannedFile | undefined {
+  if (stats.isFile()) return { type: 'file', stat: statTuple(stats) }
+  return stats.isSymbolicLink() ? { type: 'symlink', stat: statTuple(stats) } : undefined
 }
 
 function statOf(path: Buffer): BigIntStats | 'gone' | 'unreadable' {

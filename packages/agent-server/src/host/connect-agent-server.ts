@@ -7,7 +7,7 @@ import type { InsideSettings } from '../inside/settings.ts'
 import type { CallStream } from '../link/call.ts'
 import { createCaller } from '../link/caller.ts'
 import { createLink } from '../link/link.ts'
-import type { AgentServer } from '../port.ts'
+import type { AgentServer, CaptureSink } from '../port.ts'
 import { contentHead, packEndHead, packHead, toWireChange } from '../wire-change.ts'
 import { receiveCapture } from './receive-capture.ts'
 import { answer, hydrated, contentMessage, execExit, execOutput, reported } from './reported.ts'
@@ -60,6 +60,25 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
   const maxFileBytes = limits.maxFileBytes
   let onToolEnded: ((signal: AbortSignal) => Promise<void>) | undefined
   let captures: Promise<unknown> = Promise.resolve()
+  const capture = (method: string, sink: CaptureSink, signal: AbortSignal) => {
+    const run = async () => {
+      const giveUp = new AbortController()
+      const forward = () => giveUp.abort(signal.reason)
+      const keep = () => signal.removeEventListener('abort', forward)
+      if (signal.aborted) forward()
+      signal.addEventListener('abort', forward, { once: true })
+      const call = caller.call(method, {}, giveUp.signal)
+      try {
+        return await receiveCapture(call, sink, keep)
+      } finally {
+        keep()
+        call.cancel()
+      }
+    }
+    const result = captures.then(run)
+    captures = result.catch(() => {})
+    return result
+  }
   await caller.call('hello', { ...settings, maxFileBytes } satisfies InsideSettings, never).result
 
   return {
@@ -153,24 +172,16 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
       }
     },
 
-    capture(sink, signal) {
-      const run = async () => {
-        const giveUp = new AbortController()
-        const forward = () => giveUp.abort(signal.reason)
-        const keep = () => signal.removeEventListener('abort', forward)
-        if (signal.aborted) forward()
-        signal.addEventListener('abort', forward, { once: true })
-        const call = caller.call('capture', {}, giveUp.signal)
-        try {
-          return await receiveCapture(call, sink, keep)
-        } finally {
-          keep()
-          call.cancel()
-        }
-      }
-      const result = captures.then(run)
-      captures = result.catch(() => {})
-      return result
+    capture: (sink, signal) => capture('capture', sink, signal),
+    captureHinted: (sink, signal) => capture('captureHinted', sink, signal),
+
+    hints(onHint, signal) {
+      const call = caller.call('hints', {}, signal)
+      void (async () => {
+        for await (const _ of call.messages) onHint()
+      })().catch(() => {})
+      // Without hints, captures find everything a little later.
+      call.result.catch(() => {})
     },
 
     async keepWork(signal) {

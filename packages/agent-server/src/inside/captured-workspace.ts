@@ -5,6 +5,9 @@ import type { GitStateReport } from '../port.ts'
 import type { WrittenWorkspace } from './hydrate.ts'
 import type { IgnoredPaths } from './ignored-paths.ts'
 import type { CapturedRepository } from './repository/captured-repository.ts'
+import type { PathHints } from './path-hints.ts'
+import type { AgentActivity } from './agent-activity.ts'
+import { expectFiles } from './vanished-files.ts'
 import { readContent, type ReadContent } from './read-content.ts'
 import {
   knownFolder,
@@ -15,7 +18,8 @@ import {
   type KnownPaths,
   type WorkspaceSummary,
 } from './workspace-state.ts'
-import { belowAny, type WorkspaceLook } from './workspace-look.ts'
+import { belowAny } from './below-any.ts'
+import type { LookedAt, WorkspaceLook } from './workspace-look.ts'
 
 /** Takes what a capture finds, in path order. */
 export interface CaptureOutput {
@@ -29,10 +33,20 @@ export interface CaptureOutput {
 
 export interface CapturedWorkspace {
   /** Takes the whole workspace as it is for the state that the next capture compares with; nothing is ignored then. */
-  adopt(written: Written, signal: AbortSignal): Promise<WorkspaceSummary & { readonly wrong: string[] }>
+  adopt(written: Written, signal: AbortSignal): Promise<Adopted>
   capture(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
+  /** What hints have told of, as far as that can be known without a walk: new content, and new files in known folders. */
+  captureHinted(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
   /** Takes what has changed for no work of the agent's: the next capture compares with it, and its digest leaves it out. */
   absorb(signal: AbortSignal): Promise<void>
+}
+
+export interface Adopted {
+  readonly summary: WorkspaceSummary
+  /** Paths, as base64, that are not as they were written. */
+  readonly wrong: string[]
+  /** Files of submodules that are not there. */
+  readonly gone: readonly string[]
 }
 
 type Written = Pick<WrittenWorkspace, 'gitlinks' | 'expected'>
@@ -42,7 +56,19 @@ export interface CapturedWorkspaceParts {
   readonly look: WorkspaceLook
   readonly ignored: IgnoredPaths
   readonly repository: CapturedRepository
+  readonly hints: PathHints
+  readonly activity: AgentActivity
   readonly maxFileBytes: number
+}
+
+interface Difference {
+  readonly changes: AsyncIterable<[CapturedChange, ReadContent | undefined]>
+  readonly next: KnownPaths
+  readonly changed: ReadonlySet<string>
+  readonly skips: Map<string, FileSkipReason>
+  /** What {@link LookedAt} says of it. */
+  readonly gone: readonly string[]
+  sizeOf(key: string): bigint | undefined
 }
 
 /** What of the workspace the host has, and how it differs from what is there. */
@@ -51,12 +77,15 @@ export function createCapturedWorkspace({
   look,
   ignored,
   repository,
+  hints,
+  activity,
   maxFileBytes,
 }: CapturedWorkspaceParts): CapturedWorkspace {
   let known: KnownPaths = new Map()
   /** What these paths are to the host, which knows nothing of what was absorbed. */
   let absorbed = new Map<string, KnownPath | undefined>()
   let reported = new Set<string>()
+  let last = summarize(known, absorbed, 0)
   const absolute = (key: string) => pathBytes(Buffer.from(root).toString('latin1') + '/' + key)
 
   return {
@@ -64,6 +93,7 @@ export function createCapturedWorkspace({
       reported = new Set()
       const isIgnored = (key: string) => written.expected.get(key)?.ignored === true
       const tree = await look.begin(written.expected, written.gitlinks, signal)
+      hints.follow(tree.folders)
       const next = new Map<string, KnownPath>()
       for (const [key, file] of tree.files) {
         signal.throwIfAborted()
@@ -74,17 +104,14 @@ export function createCapturedWorkspace({
       for (const key of tree.empty) next.set(key, knownFolder)
       known = next
       absorbed = new Map()
-      return { ...summarize(known, absorbed, 0), wrong: differing(known, written.expected) }
+      last = summarize(known, absorbed, 0)
+      return { summary: last, wrong: differing(known, written.expected), gone: tree.gone }
     },
 
     async capture(output, signal) {
-      const found = await difference(signal)
-      let changes = 0
-      for await (const [change, content] of found.changes) {
-        changes += 1
-        await output.change(change, content)
-      }
-      const own = await repository.changed(signal)
+      const found = await walkedDifference(signal)
+      const changes = await putOut(found, output)
+      const own = await repository.changed(found.gone, signal)
       try {
         if (own.report) await output.gitState(own.report, own.bytes())
         for (const [path, reason] of own.problems) found.skips.set(path, reason)
@@ -96,12 +123,7 @@ export function createCapturedWorkspace({
           if (!reported.has(mark))
             await output.skipped(pathBytes(key), reason, size === undefined ? undefined : Number(size))
         }
-        const notLogged = new Map(absorbed)
-        for (const key of found.changed) notLogged.delete(key)
-        const summary = summarize(found.next, notLogged, changes)
-        const { takesState } = await output.committed(summary)
-        known = found.next
-        absorbed = notLogged
+        const { summary, takesState } = await commit(found, output, changes)
         reported = reportedNow
         if (takesState) own.taken()
         else own.refused()
@@ -111,30 +133,68 @@ export function createCapturedWorkspace({
       }
     },
 
+    async captureHinted(output, signal) {
+      const tree = await look.lookAt(hints.take(), known, signal)
+      const found = difference(tree, [...tree.files.keys()], signal)
+      return (await commit(found, output, await putOut(found, output))).summary
+    },
+
     async absorb(signal) {
-      const found = await difference(signal)
+      const found = await walkedDifference(signal)
       for await (const _ of found.changes) void _
       for (const key of found.changed) if (!absorbed.has(key)) absorbed.set(key, known.get(key))
       known = found.next
     },
   }
 
-  /** What is there now beside what is known; `next` and `changed` are whole when `changes` has come to its end. */
-  async function difference(signal: AbortSignal) {
-    const tree = await look.look(known, signal)
+  async function putOut(found: Difference, output: CaptureOutput): Promise<number> {
+    let changes = 0
+    for await (const [change, content] of found.changes) {
+      changes += 1
+      await output.change(change, content)
+    }
+    return changes
+  }
+
+  async function commit(found: Difference, output: CaptureOutput, changes: number) {
+    const notLogged = new Map(absorbed)
+    for (const key of found.changed) notLogged.delete(key)
+    // What is absorbed changes nothing for the host, so without changes the workspace is the one of before.
+    const summary = found.changed.size > 0 ? summarize(found.next, notLogged, changes) : { ...last, changes }
+    const { takesState } = await output.committed(summary)
+    known = found.next
+    absorbed = notLogged
+    last = summary
+    return { summary, takesState }
+  }
+
+  async function walkedDifference(signal: AbortSignal): Promise<Difference> {
+    hints.forget()
+    const mayHaveChanged = activity.sinceLast()
+    const seen = await look.look(known, signal)
+    const tree = mayHaveChanged
+      ? seen
+      : await expectFiles(fileKeys(known, seen), seen, () => look.look(known, signal), signal)
+    hints.follow(tree.folders)
+    const isUnknown = belowAny(new Set(tree.unreadable))
+    const unreadable = new Set(tree.unreadable)
+    const keys = new Set([...tree.files.keys(), ...tree.empty])
+    // A path that could not be looked at is not gone, and only a walk that came to its end gets here.
+    for (const key of known.keys()) if (!unreadable.has(key) && !isUnknown(key)) keys.add(key)
+    return difference(tree, keys, signal)
+  }
+
+  /** What is there now at these paths beside what is known; `next` and `changed` are whole when `changes` has come to its end. */
+  function difference(tree: LookedAt, keys: Iterable<string>, signal: AbortSignal): Difference {
     const next = new Map(known)
     const changed = new Set<string>()
     const skips = new Map<string, FileSkipReason>()
     for (const [key, reason] of ignored.problems()) skips.set(key, reason)
     for (const key of tree.special) skips.set(key, 'special')
     for (const key of tree.unsafe) skips.set(key, 'unsafe_name')
+    for (const key of tree.repositories) skips.set(key, 'repository')
     for (const key of tree.unreadable) skips.set(key, 'unreadable')
     for (const key of tree.leftOut) skips.set(key, 'ignored')
-    const isUnknown = belowAny(new Set(tree.unreadable))
-    const unreadable = new Set(tree.unreadable)
-    const keys = new Set([...tree.files.keys(), ...tree.empty])
-    // A path that could not be looked at is not gone, and only a walk that came to its end gets here.
-    for (const key of known.keys()) if (!unreadable.has(key) && !isUnknown(key)) keys.add(key)
 
     async function* changes(): AsyncGenerator<[CapturedChange, ReadContent | undefined]> {
       for (const key of [...keys].sort()) {
@@ -198,9 +258,19 @@ export function createCapturedWorkspace({
       next,
       changed,
       skips,
+      gone: tree.gone,
       sizeOf: (key: string) => tree.files.get(key)?.stat.size,
     }
   }
+}
+
+/** The files that are known, but for those that a look could not see. */
+function fileKeys(known: KnownPaths, { unreadable }: LookedAt): string[] {
+  const unseen = new Set(unreadable)
+  const isUnseen = belowAny(unseen)
+  return [...known].flatMap(([key, entry]) =>
+    entry.fileType === 'dir' || unseen.has(key) || isUnseen(key) ? [] : [key],
+  )
 }
 
 const maxWrong = 1000

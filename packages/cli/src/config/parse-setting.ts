@@ -18,6 +18,7 @@ const choices: Partial<Record<SettingName, readonly string[]>> = {
   'log.level': ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
   'ensemble.strategy': strategyNames,
   'deliver.mode': ['ready', 'draft', 'none'],
+  'workspace.watch': ['no', 'yes'],
   'sandboxes.provider': ['local', 'docker'],
   'sandboxes.pull': ['never', 'missing'],
   'workspace.ignored': ['none', 'small', 'all'],
