@@ -56,6 +56,7 @@ const rightRequests = (): Record<string, JsonObject> => ({
   DeliverAgent: { bc_id: bcId },
   StopEnsemble: { ensemble_id: 'en-01890a5d-ac96-774b-bcce-b302099a8057' },
   AddRepository: { path: api.files.path },
+  SweepBlobs: { dry_run: true },
 })
 const writes = methods.filter(({ name }) => !/^(Get|List|Stream|Diff|Read|Doctor)/.test(name))
 

@@ -36,6 +36,8 @@ test('REC-13 twenty thousand events after the last commit', { timeout: 180_000 }
     put: (bytes, signal) => (superseded ? aside : real).put(bytes, signal),
     putAll: (contents, signal) => (superseded ? aside : real).putAll(contents, signal),
     has: (id, signal) => real.has(id, signal),
+    list: (signal) => real.list(signal),
+    remove: (id, signal) => real.remove(id, signal),
     get(id, signal, range) {
       reads += 1
       return real.get(id, signal, range)
@@ -60,6 +62,7 @@ test('REC-13 twenty thousand events after the last commit', { timeout: 180_000 }
     superseded = true
     const tracker = createWorkspaceTracker({
       blobs: host!.deps.blobs,
+      packs: host!.deps.blobs,
       crashPoint: host!.deps.crashPoint,
       incarnation,
       write: (...events) => log.write(...events),

@@ -4,6 +4,7 @@
  */
 export const crashPoints = {
   'log.append': 'an event batch is committed to the run log',
+  'log.archive': 'a segment of a run log is in the archive',
   'catalog.write': 'a row of the catalog is committed',
   'blob.put': 'a blob appears under its name',
   'blob.multipart': 'a large blob is put together of its parts in a bucket',
@@ -20,6 +21,7 @@ export const crashPoints = {
   'capture.events': 'the events of a capture are handed to the log, all together',
   'turn.session': 'what the agent exported of its session is stored, and handed to the log',
   'turn.checkpoint': 'the checkpoint commit is in the mirror',
+  'turn.checkpoint_kept': 'what the checkpoint commit adds is in the archive',
   'turn.checkpoint_event': 'the checkpoint event is in the log',
   'agent.state': 'the state of the agent is saved',
   'release.sandbox': 'a sandbox is destroyed and its lease given back',

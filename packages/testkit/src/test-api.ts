@@ -15,7 +15,7 @@ import {
   type ApiConfig,
   type ApiServer,
 } from '@tutti/api'
-import { createFilesystemBlobStore, type BlobStore } from '@tutti/blob-store'
+import { createFilesystemArchive, createFilesystemBlobStore, type BlobStore } from '@tutti/blob-store'
 import { noCrashPoints, systemClock } from '@tutti/core'
 import { createMirrors } from '@tutti/git'
 import { createSqliteStore, type SqliteStore } from '@tutti/store'
@@ -47,10 +47,12 @@ export async function startTestApi(values: Partial<ApiConfig> = {}): Promise<Tes
   const temporal = createRecordingTemporal(store, localOwner)
   const logLines: string[] = []
   const blobs = createFilesystemBlobStore({ root: join(dataDir, 'blobs') })
+  const archive = createFilesystemArchive({ root: join(dataDir, 'archive') })
   const server: ApiServer = createApiServer({
     ...store,
     blobs,
-    mirrors: createMirrors({ root: join(dataDir, 'mirrors') }),
+    archive,
+    mirrors: createMirrors({ root: join(dataDir, 'mirrors'), archive }),
     temporal,
     system: {
       info: () => Promise.resolve({ dataDir }),

@@ -137,7 +137,7 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
     },
 
     async hydrate(request, signal) {
-      const { commit, head = commit, branch, git } = request
+      const { commit, head = commit, branch, shallow, git } = request
       const packs = [...(request.pack ? [request.pack] : []), ...(git?.packs ?? [])]
       const params: HydrateParams = {
         commit,
@@ -146,6 +146,7 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
         packs: packs.length,
         statePacks: git?.packs.length ?? 0,
         ...(git && { state: git.commit }),
+        ...(shallow && { shallow }),
       }
       const call = caller.call('hydrate', params, signal)
       const sending = (async () => {

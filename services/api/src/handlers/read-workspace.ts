@@ -9,7 +9,15 @@ import {
 } from '@tutti/proto'
 import { decodeOffset, encodeOffset } from '@tutti/protocol'
 import { repositoryLocation } from '@tutti/store'
-import { changePath, manifestDigest, pathKey, type FileState, type PathState } from '@tutti/workspace'
+import {
+  changedFile,
+  changePath,
+  manifestDigest,
+  pathKey,
+  type CapturedChange,
+  type FileState,
+  type PathState,
+} from '@tutti/workspace'
 import { checkLog, eventPath, pathFields, recoverWorkspace } from '@tutti/workspace/log'
 
 import { callerOf } from '../call-context.ts'
@@ -72,9 +80,17 @@ export function createReadWorkspace(deps: HandlerDeps) {
       )
     }
     const location = await repositoryLocation(catalog.repositories, owner, row.repository, signal)
-    const mirror = await mirrors.attach(location, signal)
-    const { changes } = recovered
-    const changed = new Set(changes.map((change) => pathKey(changePath(change))))
+    const mirror = await mirrors.restore(location, commit, signal)
+    const isExpired = row.state.status === 'EXPIRED'
+    const missing = [...recovered.missing]
+    const changes: CapturedChange[] = []
+    for (const change of recovered.changes) {
+      const file = changedFile(change)
+      if (isExpired && file && !(await blobs.has(file.hash, signal)))
+        missing.push({ ...pathFields(file.path), reason: 'expired' })
+      else changes.push(change)
+    }
+    const changed = new Set(recovered.changes.map((change) => pathKey(changePath(change))))
     const states: PathState[] = []
     const links: { source: Omit<Source, 'content'>; bytes: Uint8Array }[] = []
     let bytes = 0
@@ -121,7 +137,7 @@ export function createReadWorkspace(deps: HandlerDeps) {
       if (!request.verifyOnly) yield create(ReadWorkspaceResponseSchema, { part })
     const digest = manifestDigest(states)
     lap('compare with the log')
-    const { missing } = recovered
+    const isWhole = missing.length === recovered.missing.length
     const summary: Summary = {
       offsetKey: encodeOffset(bcId, position),
       commit,
@@ -129,7 +145,8 @@ export function createReadWorkspace(deps: HandlerDeps) {
       bytes: BigInt(bytes),
       replayed: BigInt(changes.length),
       manifestDigest: digest,
-      recordedDigest: recovered.manifestDigest ?? '',
+      // What is gone cannot be compared.
+      recordedDigest: (isWhole && recovered.manifestDigest) || '',
       steps,
       missing: missing
         .slice(0, maxMissing)

@@ -1,0 +1,50 @@
+import type { AgentId, BlobId } from '@tutti/core'
+import type { EventLog } from '@tutti/store'
+import { isInNoCommit } from '../file-state.ts'
+import { pathKey } from '../path-key.ts'
+import { changeOfEvent, eventPath } from './file-events.ts'
+import { readEvents } from './read-events.ts'
+
+const types = ['file_change', 'checkpoint', 'session_saved', 'state_saved'] as const
+
+/**
+ * Blobs that are not kept for ever and that the agent's workspace, session or state needs at some position of its log that is not
+ * older than `since`, its newest one included: of the files, what no checkpoint has at that position.
+ */
+export async function neededBlobs(
+  eventLog: EventLog,
+  bcId: AgentId,
+  since: number,
+  signal: AbortSignal,
+): Promise<ReadonlySet<BlobId>> {
+  const needed = new Set<BlobId>()
+  /** What is needed at the position that the reading is at. */
+  const now = new Map<string, { readonly hash: BlobId; readonly inNoCommit: boolean }>()
+  let isOld = true
+  const set = (key: string, hash: BlobId | undefined, inNoCommit: boolean) => {
+    now.delete(key)
+    if (hash === undefined) return
+    now.set(key, { hash, inNoCommit })
+    if (!isOld) needed.add(hash)
+  }
+  for await (const { event, at } of readEvents(eventLog, bcId, types, signal)) {
+    if (isOld && at >= since) {
+      isOld = false
+      for (const { hash } of now.values()) needed.add(hash)
+    }
+    switch (event.type) {
+      case 'file_change': {
+        const key = `file/${pathKey(eventPath(event))}`
+        set(key, event.hash, isInNoCommit(changeOfEvent(event)))
+        break
+      }
+      case 'checkpoint':
+        for (const [key, { inNoCommit }] of now) if (!inNoCommit) now.delete(key)
+        break
+      default:
+        set(event.type, event.blobId, true)
+    }
+  }
+  for (const { hash } of now.values()) needed.add(hash)
+  return needed
+}
