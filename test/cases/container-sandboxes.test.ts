@@ -50,7 +50,7 @@ describe.skipIf(!temporalPath || why !== '')(`sandboxes in containers ${why}`, {
     client = connect(stack)
     repository = createTestRepository({ 'README.md': 'hello\n' })
     worker = await stack.serve('worker')
-  })
+  }, 120_000)
   afterAll(async () => {
     await stack?.remove()
     await engine?.dispose()

@@ -1,4 +1,4 @@
-import { createSingleFlight, mirrorRefs, TuttiError, type LogId } from '@tutti/core'
+import { createSingleFlight, mirrorRefs, TuttiError, type CrashPoint, type LogId } from '@tutti/core'
 import type { Mirror, Mirrors } from '@tutti/git'
 import type { Catalog } from '@tutti/store'
 
@@ -25,13 +25,19 @@ export interface Base {
  */
 export type OpenBase = (request: BaseRequest, signal: AbortSignal) => Promise<Base>
 
-export function createOpenBase(deps: { readonly mirrors: Mirrors; readonly catalog: Catalog }): OpenBase {
+interface OpenBaseDeps {
+  readonly mirrors: Mirrors
+  readonly catalog: Catalog
+  readonly crashPoint: CrashPoint
+}
+
+export function createOpenBase(deps: OpenBaseDeps): OpenBase {
   const once = createSingleFlight<LogId, Base>()
   return (request, signal) => once(request.log, signal, () => openBase(deps, request, signal))
 }
 
 async function openBase(
-  { mirrors, catalog }: { readonly mirrors: Mirrors; readonly catalog: Catalog },
+  { mirrors, catalog, crashPoint }: OpenBaseDeps,
   { owner, log, location, ref, known }: BaseRequest,
   signal: AbortSignal,
 ): Promise<Base> {
@@ -42,18 +48,20 @@ async function openBase(
   })
   const held = await there?.readRef(pinned, signal)
   if (there && held) return { mirror: there, commit: held }
-  let refusal: unknown
-  const opened = await mirrors.open(location, signal).catch((thrown: unknown) => {
-    if (known === undefined || signal.aborted) throw thrown
-    refusal = thrown
-    return undefined
+  return crashPoint('provision.mirror', async () => {
+    let refusal: unknown
+    const opened = await mirrors.open(location, signal).catch((thrown: unknown) => {
+      if (known === undefined || signal.aborted) throw thrown
+      refusal = thrown
+      return undefined
+    })
+    const resolved = known ?? (await opened!.resolve(ref, signal))
+    const { answer } = await catalog.idempotency.claim(owner, `base/${log}`, 'base', resolved, signal)
+    const mirror = await mirrors.restore(location, answer, signal).catch((thrown: unknown) => {
+      // That the source does not answer may pass.
+      throw refusal ?? thrown
+    })
+    await mirror.updateRef(pinned, answer, signal)
+    return { mirror, commit: answer }
   })
-  const resolved = known ?? (await opened!.resolve(ref, signal))
-  const { answer } = await catalog.idempotency.claim(owner, `base/${log}`, 'base', resolved, signal)
-  const mirror = await mirrors.restore(location, answer, signal).catch((thrown: unknown) => {
-    // That the source does not answer may pass.
-    throw refusal ?? thrown
-  })
-  await mirror.updateRef(pinned, answer, signal)
-  return { mirror, commit: answer }
 }

@@ -112,7 +112,8 @@ export async function bootSandbox(
     lap()
     if (request.setupCommand !== '') {
       request.onStep('setup')
-      await runSetup(server, request, bounded)
+      const started = server
+      await crashPoint('provision.setup', () => runSetup(started, request, bounded))
       steps.push({ name: 'setup', ms: lap() })
     }
     return { sandbox, server, manifestDigest, entries, withoutSubmodules, withoutRepository, steps }

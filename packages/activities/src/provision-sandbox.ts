@@ -112,6 +112,7 @@ export function createProvisionSandbox(
         const tracker = createWorkspaceTracker({
           blobs,
           packs: createOwnedBlobs(deps.blobs, (ids, adding) => blobRefs.add(owner, ids, adding)),
+          crashPoint: deps.crashPoint,
           incarnation,
           write: (...events) => log.write(...events),
           checkPack: (...given) => mirror.checkPack(...given),

@@ -67,7 +67,7 @@ async function saveState(deps: ActivityDeps, input: RecordState, upTo: number, s
     upTo,
     append: (event: RunEvent) => deps.eventLog.append(bcId, once, [encodeRunEvent(event)], signal),
   }
-  await unlessLost(() => saveAgentState(deps, state, signal), undefined)
+  await unlessLost(() => deps.crashPoint('agent.state', () => saveAgentState(deps, state, signal)), undefined)
 }
 
 /** Of a log with a hole nothing can be folded; that the agent stands still for it can be told all the same. */

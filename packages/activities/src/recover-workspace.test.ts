@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { CapturedChange } from '@tutti/agent-server'
 import { createMemoryBlobStore } from '@tutti/blob-store'
-import { agentId, TuttiError, type BlobId } from '@tutti/core'
+import { agentId, noCrashPoints, TuttiError, type BlobId } from '@tutti/core'
 import type { TreeChange } from '@tutti/git'
 import { decodeRunEvent, encodeRunEvent, type RunEvent } from '@tutti/protocol'
 import { createSqliteStore, type SqliteStore } from '@tutti/store'
@@ -75,6 +75,7 @@ const trackerWith = (parts: Partial<WorkspaceTrackerDeps> = {}) =>
   createWorkspaceTracker({
     blobs: parts.blobs ?? createMemoryBlobStore(),
     packs: parts.blobs ?? createMemoryBlobStore(),
+    crashPoint: noCrashPoints,
     incarnation: 1,
     write,
     checkPack: async (pack) => void (await Array.fromAsync(pack())),

@@ -63,6 +63,7 @@ test('REC-13 twenty thousand events after the last commit', { timeout: 180_000 }
     const tracker = createWorkspaceTracker({
       blobs: host!.deps.blobs,
       packs: host!.deps.blobs,
+      crashPoint: host!.deps.crashPoint,
       incarnation,
       write: (...events) => log.write(...events),
       checkPack: async () => {},

@@ -1,6 +1,6 @@
 import type { CaptureSink, CapturedChange, FileState } from '@tutti/agent-server'
 import type { BlobStore } from '@tutti/blob-store'
-import { TuttiError, type BlobId } from '@tutti/core'
+import { TuttiError, type BlobId, type CrashPoint } from '@tutti/core'
 import type { OpenPack, TreeChange } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
 import { changedFile, changePath, isInNoCommit, pathKey } from '@tutti/workspace'
@@ -37,6 +37,7 @@ export interface WorkspaceTrackerDeps {
   readonly write: (...events: readonly RunEvent[]) => Promise<void>
   /** @throws TuttiError `failed_precondition` for a pack that git finds unsafe or cannot read. */
   readonly checkPack: (pack: OpenPack, onto: readonly OpenPack[], signal: AbortSignal) => Promise<void>
+  readonly crashPoint: CrashPoint
   readonly signal: AbortSignal
   /** Aborts when the sandbox is gone: what it had begun to hand over is of no use then. What it has handed over stays. */
   readonly gone?: AbortSignal
@@ -49,7 +50,7 @@ export interface WorkspaceTrackerDeps {
 }
 
 export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTracker {
-  const { blobs, packs: packStore, incarnation, write, checkPack, signal } = deps
+  const { blobs, packs: packStore, incarnation, write, checkPack, crashPoint, signal } = deps
   const taking = deps.gone ? AbortSignal.any([signal, deps.gone]) : signal
   const changes = new Map<string, CapturedChange>(
     deps.initial.map((change) => [pathKey(changePath(change)), change]),
@@ -112,7 +113,7 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
         },
         async gitState({ commit, onto, head, branch, commits: made }, bytes) {
           const earlier = packsOf.get(onto ?? '') ?? []
-          const pack = await storePack(bytes, earlier)
+          const pack = await crashPoint('capture.git_state', () => storePack(bytes, earlier))
           if (pack === undefined) {
             others.push({ type: 'file_skipped', incarnation, path: '.git', reason: 'unsafe_object' })
             return false
@@ -132,13 +133,13 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
           return true
         },
         async committed(summary) {
-          await batch.stored()
+          await crashPoint('capture.contents', () => batch.stored())
           const events = [...captured.map((change) => fileChange(change, incarnation)), ...others]
           if (captured.length > 0) {
             const { manifestDigest: digest, entries } = summary
             events.push({ type: 'workspace_captured', incarnation, manifestDigest: digest, entries })
           }
-          if (events.length > 0) await write(...events)
+          if (events.length > 0) await crashPoint('capture.events', () => write(...events))
           for (const change of captured) changes.set(pathKey(changePath(change)), change)
           manifestDigest = summary.manifestDigest
           if (state) packsOf.set(state.commit, state.packs)

@@ -7,6 +7,7 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3'
 import { setTimeout } from 'node:timers/promises'
+import type { CrashPoint } from '@tutti/core'
 import { createPartReader, type Part } from './part-reader.ts'
 import { retry } from './retry.ts'
 import { s3Failure } from './s3-failure.ts'
@@ -39,6 +40,7 @@ export function createMultipartUploads(
   client: S3Client,
   slots: Slots,
   settings: S3Settings,
+  crashPoint: CrashPoint,
 ): MultipartUploads {
   const { bucket, limits } = settings
 
@@ -131,7 +133,7 @@ export function createMultipartUploads(
       let stored = false
       try {
         const parts = await sendParts(upload, blob, signal)
-        stored = await complete(upload, parts, once, signal)
+        stored = await crashPoint('blob.multipart', () => complete(upload, parts, once, signal))
       } catch (error) {
         // A server that was restarted may not know its uploads any more.
         if (s3Failure(error).name !== 'NoSuchUpload') throw error

@@ -41,7 +41,12 @@ export function createS3BlobStore(options: S3BlobStoreOptions): S3BlobStore {
   const signer = createS3Client(settings, settings.publicEndpoint ?? settings.endpoint)
   const slots = createSlots(limits.parallelParts)
   const objects = createS3Objects(client, settings)
-  const write = createBlobWriter(objects, createMultipartUploads(client, slots, settings), slots, settings)
+  const write = createBlobWriter(
+    objects,
+    createMultipartUploads(client, slots, settings, crashPoint),
+    slots,
+    settings,
+  )
 
   const closed = new AbortController()
   let looked = false
