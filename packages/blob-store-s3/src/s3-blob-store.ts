@@ -9,12 +9,12 @@ import { createS3Client } from './s3-client.ts'
 import { createS3Objects } from './s3-objects.ts'
 import type { S3BlobStoreOptions } from './s3-options.ts'
 import { s3Settings } from './s3-settings.ts'
-import { createSignedRequests, type SignedRequests } from './signed-requests.ts'
+import { createSignedRequests } from './signed-requests.ts'
 import { signPayloadHash } from './sign-payload-hash.ts'
 import { createSlots } from './slots.ts'
 import { spool } from './spooled-blob.ts'
 
-export interface S3BlobStore extends Omit<BlobStore, keyof SignedRequests>, SignedRequests {
+export interface S3BlobStore extends Required<BlobStore> {
   /** Gives its connections up. Not needed for a process to end. */
   close(): void
 }

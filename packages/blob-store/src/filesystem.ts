@@ -152,6 +152,16 @@ export function createFilesystemBlobStore({
         (error: NodeJS.ErrnoException) => error.code !== 'ENOENT' && refuse(error),
       )
     },
+
+    async size(id, signal) {
+      throwIfCancelled(signal)
+      checkRead(id, undefined)
+      const found = await stat(pathOf(id)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') throw notFound(id, error)
+        return refuse(error)
+      })
+      return found.size
+    },
   }
   return store
 }

@@ -44,6 +44,10 @@ export function createMemoryBlobStore(): BlobStore {
       checkRead(id, undefined)
       return blobs.has(id)
     },
+
+    async size(id, signal) {
+      return read(id, signal).length
+    },
   }
   return store
 }

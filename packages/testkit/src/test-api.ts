@@ -40,13 +40,16 @@ export interface TestApi {
 }
 
 /** The API on a free port, with a real store, blobs and mirrors in a folder of its own; only Temporal is a double. */
-export async function startTestApi(values: Partial<ApiConfig> = {}): Promise<TestApi> {
+export async function startTestApi(
+  values: Partial<ApiConfig> = {},
+  { blobs: given }: { readonly blobs?: BlobStore } = {},
+): Promise<TestApi> {
   const dataDir = await mkdtemp(join(tmpdir(), 'tutti-api-'))
   const store = await createSqliteStore({ path: join(dataDir, 'tutti.db') })
   const key = await ensureLocalKey(dataDir)
   const temporal = createRecordingTemporal(store, localOwner)
   const logLines: string[] = []
-  const blobs = createFilesystemBlobStore({ root: join(dataDir, 'blobs') })
+  const blobs = given ?? createFilesystemBlobStore({ root: join(dataDir, 'blobs') })
   const server: ApiServer = createApiServer({
     ...store,
     blobs,
