@@ -13,6 +13,7 @@ import { repositoryLocation } from '@tutti/store'
 import { createRunLogWriter, type RunLogWriter } from './run-log-writer.ts'
 import type { HostSession, Sessions } from './sessions.ts'
 import { createSessionWorkspace } from './session-workspace.ts'
+import { followFileSyncs, syncFiles, takeNews } from './sync-files.ts'
 import { watchAnswers } from './watch-answers.ts'
 import { createWorkspaceTracker } from './workspace-tracker.ts'
 
@@ -54,7 +55,8 @@ export function createProvisionSandbox(
         // The first append shuts the last sandbox out of the log: what is read afterwards is all that it has left.
         await log.write({ type: 'sandbox', incarnation, state: 'creating' })
         await log.flush()
-        const recovered = await recoverWorkspace(deps.eventLog, bcId, signal)
+        const { last } = await deps.eventLog.head(bcId, signal)
+        const recovered = await recoverWorkspace(deps.eventLog, bcId, signal, last)
         const commit = recovered.commit ?? base
         for (const call of recovered.openCalls)
           await log.write({ type: 'tool_call_completed', ...call, outcome: 'interrupted' })
@@ -97,11 +99,19 @@ export function createProvisionSandbox(
           inTurn: false,
           turnFrom: 0,
           stopped: false,
+          untold: new Set(recovered.synced.map((path) => pathFields(path).path)),
           killed: false,
         }
+        server.onNews(() => takeNews(session))
+        // What no sandbox had yet comes on top of what was proven.
+        await syncFiles(session, recovered.pending, signal).catch(async (error: unknown) => {
+          await discard(deps, sessions, session)
+          throw error
+        })
         sessions.add(session)
         captureBetweenTurns(deps, session)
         watchAnswers(deps, session)
+        followFileSyncs(deps, session, last)
         await log.write({ type: 'sandbox', incarnation, state: 'ready', commit })
         const logSequence = await log.flush()
         await deps.catalog.agents.project(bcId, { logSequence, baseCommit: base, incarnation }, signal)

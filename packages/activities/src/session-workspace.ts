@@ -1,6 +1,8 @@
 import type { AgentServer } from '@tutti/agent-server'
-import { mirrorRefs, type AgentId } from '@tutti/core'
+import { mirrorRefs, type AgentId, type BlobId } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
+import { foldChanges } from '@tutti/workspace'
+import type { FileSync } from '@tutti/workspace/log'
 import type { CheckpointResult } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import type { RunLogWriter } from './run-log-writer.ts'
@@ -12,6 +14,11 @@ export interface SessionWorkspace {
   readonly commit: string
   /** Takes what has changed into the stores and the log. */
   capture(signal: AbortSignal): Promise<void>
+  /**
+   * Writes what the user has changed into the sandbox, behind a capture of what the agent has there, so that it stays retrievable; logs
+   * that the sandbox has it.
+   */
+  sync(synced: readonly FileSync[], signal: AbortSignal): Promise<void>
   /** Takes what was captured since the last checkpoint into a commit of the mirror, built by the host (design §8). */
   checkpoint(turnId: string, signal: AbortSignal): Promise<CheckpointResult>
   /** A checkpoint, when the agent has committed since the last one or `intervalMs` milliseconds have passed. */
@@ -30,7 +37,7 @@ export interface SessionWorkspaceParts {
   readonly tracker: WorkspaceTracker
 }
 
-type Deps = Pick<ActivityDeps, 'catalog' | 'clock' | 'crashPoint' | 'eventLog'>
+type Deps = Pick<ActivityDeps, 'blobs' | 'catalog' | 'clock' | 'crashPoint' | 'eventLog'>
 
 export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts): SessionWorkspace {
   const { bcId, incarnation, baseCommit, server, mirror, log, tracker } = parts
@@ -43,6 +50,8 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
     queue = done.catch(() => undefined)
     return done
   }
+
+  const capture = async (signal: AbortSignal) => void (await server.capture(tracker.sink(), signal))
 
   async function checkpoint(turnId: string, signal: AbortSignal): Promise<CheckpointResult> {
     await log.flush()
@@ -77,7 +86,17 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
     get commit() {
       return commit
     },
-    capture: (signal) => inTurn(async () => void (await server.capture(tracker.sink(), signal))),
+    capture: (signal) => inTurn(() => capture(signal)),
+    sync: (synced, signal) =>
+      inTurn(async () => {
+        await capture(signal)
+        const request = {
+          changes: foldChanges(synced.map(({ change }) => change)),
+          contentOf: (hash: BlobId) => deps.blobs.stream(hash, signal),
+        }
+        await server.sync(request, tracker.syncSink(synced), signal)
+        await log.flush()
+      }),
     checkpoint: (turnId, signal) => inTurn(() => checkpoint(turnId, signal)),
     checkpointWhenDue: (turnId, intervalMs, signal) =>
       inTurn(async () => {

@@ -37,7 +37,7 @@ export function createEmbeddedSession(deps: EmbeddedSessionDeps): AgentSession {
     } else {
       state.messages.push({
         role: 'user',
-        content: turn.continued ? continuedNote + turn.prompt : turn.prompt,
+        content: host.news() + (turn.continued ? continuedNote : '') + turn.prompt,
       })
       state.turnId = turn.turnId
     }

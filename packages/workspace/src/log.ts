@@ -1,4 +1,16 @@
-export { changeOfEvent, eventPath, fileChange, pathFields, type EventPath } from './log/file-events.ts'
+export {
+  changeOfEvent,
+  eventPath,
+  fileChange,
+  fileSync,
+  pathFields,
+  type EventPath,
+} from './log/file-events.ts'
 export { readOpenCalls, type OpenCall } from './log/open-calls.ts'
 export { readEvents, type StoredEvent } from './log/read-events.ts'
-export { recoverWorkspace, type RecoveredGitState, type RecoveredWorkspace } from './log/recover-workspace.ts'
+export {
+  recoverWorkspace,
+  type FileSync,
+  type RecoveredGitState,
+  type RecoveredWorkspace,
+} from './log/recover-workspace.ts'

@@ -7,8 +7,9 @@ import type { InsideSettings } from '../inside/settings.ts'
 import type { CallStream } from '../link/call.ts'
 import { createCaller } from '../link/caller.ts'
 import { createLink } from '../link/link.ts'
-import type { AgentServer } from '../port.ts'
-import { contentHead, packEndHead, packHead, toWireChange } from '../wire-change.ts'
+import type { OutgoingCall } from '../link/caller.ts'
+import type { AgentServer, CaptureSink, CaptureSummary, HydrateRequest } from '../port.ts'
+import { changesEndHead, contentHead, packEndHead, packHead, toWireChange } from '../wire-change.ts'
 import { receiveCapture } from './receive-capture.ts'
 import { answer, hydrated, contentMessage, execExit, execOutput, reported } from './reported.ts'
 
@@ -59,8 +60,36 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
 
   const maxFileBytes = limits.maxFileBytes
   let onToolEnded: ((signal: AbortSignal) => Promise<void>) | undefined
+  let onNews: (() => string) | undefined
   let captures: Promise<unknown> = Promise.resolve()
   await caller.call('hello', { ...settings, maxFileBytes } satisfies InsideSettings, never).result
+
+  /** One at a time: calls queue up. */
+  function captureBy(
+    method: string,
+    sink: CaptureSink,
+    signal: AbortSignal,
+    begin: (call: OutgoingCall) => Promise<void>,
+  ): Promise<CaptureSummary> {
+    const run = async () => {
+      const giveUp = new AbortController()
+      const forward = () => giveUp.abort(signal.reason)
+      const keep = () => signal.removeEventListener('abort', forward)
+      if (signal.aborted) forward()
+      signal.addEventListener('abort', forward, { once: true })
+      const call = caller.call(method, {}, giveUp.signal)
+      try {
+        await Promise.race([begin(call), call.result])
+        return await receiveCapture(call, sink, keep)
+      } finally {
+        keep()
+        call.cancel()
+      }
+    }
+    const result = captures.then(run)
+    captures = result.catch(() => {})
+    return result
+  }
 
   return {
     workdir: settings.workdir,
@@ -116,6 +145,10 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
     onToolEnded(capture) {
       onToolEnded = capture
     },
+    news: () => onNews?.() ?? '',
+    onNews(take) {
+      onNews = take
+    },
 
     async hydrate(request, signal) {
       const { commit, head = commit, branch, git } = request
@@ -134,11 +167,7 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
           await sendChunks(call, packHead, pack)
           await call.send(packEndHead)
         }
-        for (const change of request.changes) {
-          await call.send(toWireChange(change))
-          const file = changedFile(change)
-          if (file) await sendChunks(call, contentHead, request.contentOf(file.hash))
-        }
+        await sendChanges(call, request.changes, request.contentOf)
         call.end()
       })()
       sending.catch(() => call.cancel())
@@ -153,25 +182,13 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
       }
     },
 
-    capture(sink, signal) {
-      const run = async () => {
-        const giveUp = new AbortController()
-        const forward = () => giveUp.abort(signal.reason)
-        const keep = () => signal.removeEventListener('abort', forward)
-        if (signal.aborted) forward()
-        signal.addEventListener('abort', forward, { once: true })
-        const call = caller.call('capture', {}, giveUp.signal)
-        try {
-          return await receiveCapture(call, sink, keep)
-        } finally {
-          keep()
-          call.cancel()
-        }
-      }
-      const result = captures.then(run)
-      captures = result.catch(() => {})
-      return result
-    },
+    capture: (sink, signal) => captureBy('capture', sink, signal, async () => {}),
+
+    sync: ({ changes, contentOf }, sink, signal) =>
+      captureBy('sync', sink, signal, async (call) => {
+        await sendChanges(call, changes, contentOf)
+        await call.send(changesEndHead)
+      }),
 
     async keepWork(signal) {
       await caller.call('keepWork', {}, signal).result
@@ -210,6 +227,18 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
 async function sendAll(call: Pick<CallStream, 'send' | 'end'>, bytes: Uint8Array): Promise<void> {
   await sendChunks(call, contentHead, [bytes])
   call.end()
+}
+
+async function sendChanges(
+  call: Pick<CallStream, 'send'>,
+  changes: HydrateRequest['changes'],
+  contentOf: HydrateRequest['contentOf'],
+): Promise<void> {
+  for (const change of changes) {
+    await call.send(toWireChange(change))
+    const file = changedFile(change)
+    if (file) await sendChunks(call, contentHead, contentOf(file.hash))
+  }
 }
 
 async function sendChunks(

@@ -1,13 +1,25 @@
+import { lstatSync } from 'node:fs'
 import { pathProblem } from '@tutti/core'
 import type { FileSkipReason } from '@tutti/protocol'
-import { isRacy, pathBytes, sameStat, type CapturedChange, type ScannedFile } from '@tutti/workspace'
+import {
+  changePath,
+  isRacy,
+  pathBytes,
+  pathKey,
+  sameStat,
+  statTuple,
+  type CapturedChange,
+  type ScannedFile,
+} from '@tutti/workspace'
 import type { GitStateReport } from '../port.ts'
+import { applyChange } from './apply-change.ts'
 import type { WrittenWorkspace } from './hydrate.ts'
 import type { IgnoredPaths } from './ignored-paths.ts'
 import type { CapturedRepository } from './repository/captured-repository.ts'
 import { readContent, type ReadContent } from './read-content.ts'
 import {
   knownFolder,
+  nowNs,
   stateOf,
   summarize,
   type KnownFile,
@@ -31,8 +43,23 @@ export interface CapturedWorkspace {
   /** Takes the whole workspace as it is for the state that the next capture compares with; nothing is ignored then. */
   adopt(written: Written, signal: AbortSignal): Promise<WorkspaceSummary & { readonly wrong: string[] }>
   capture(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
+  /**
+   * Makes paths what the host says and takes that for what it has; then captures what else is different. Nothing of it counts as captured
+   * before the host has taken the capture.
+   */
+  sync(
+    changes: AsyncIterable<HostChange>,
+    output: CaptureOutput,
+    signal: AbortSignal,
+  ): Promise<WorkspaceSummary>
   /** Takes what has changed for no work of the agent's: the next capture compares with it, and its digest leaves it out. */
   absorb(signal: AbortSignal): Promise<void>
+}
+
+/** What a path is to become, with its content. */
+export interface HostChange {
+  readonly change: CapturedChange
+  readonly content: AsyncIterable<Uint8Array>
 }
 
 type Written = Pick<WrittenWorkspace, 'gitlinks' | 'expected'>
@@ -77,52 +104,74 @@ export function createCapturedWorkspace({
       return { ...summarize(known, absorbed, 0), wrong: differing(known, written.expected) }
     },
 
-    async capture(output, signal) {
-      const found = await difference(signal)
-      let changes = 0
-      for await (const [change, content] of found.changes) {
-        changes += 1
-        await output.change(change, content)
+    capture: (output, signal) => captureFrom(known, new Set(), output, signal),
+
+    async sync(changes, output, signal) {
+      const given = new Map(known)
+      const keys = new Set<string>()
+      for await (const { change, content } of changes) {
+        await applyChange(root, change, content)
+        const key = pathKey(changePath(change))
+        keys.add(key)
+        const written = writtenPath(change, absolute(key))
+        if (written) given.set(key, written)
+        else given.delete(key)
       }
-      const own = await repository.changed(signal)
-      try {
-        if (own.report) await output.gitState(own.report, own.bytes())
-        for (const [path, reason] of own.problems) found.skips.set(path, reason)
-        const reportedNow = new Set<string>()
-        for (const [key, reason] of [...found.skips].sort(([left], [right]) => (left < right ? -1 : 1))) {
-          const mark = `${reason} ${key}`
-          reportedNow.add(mark)
-          const size = found.sizeOf(key)
-          if (!reported.has(mark))
-            await output.skipped(pathBytes(key), reason, size === undefined ? undefined : Number(size))
-        }
-        const notLogged = new Map(absorbed)
-        for (const key of found.changed) notLogged.delete(key)
-        const summary = summarize(found.next, notLogged, changes)
-        const { takesState } = await output.committed(summary)
-        known = found.next
-        absorbed = notLogged
-        reported = reportedNow
-        if (takesState) own.taken()
-        else own.refused()
-        return summary
-      } finally {
-        await own.dispose()
-      }
+      return captureFrom(given, keys, output, signal)
     },
 
     async absorb(signal) {
-      const found = await difference(signal)
+      const found = await difference(known, signal)
       for await (const _ of found.changes) void _
       for (const key of found.changed) if (!absorbed.has(key)) absorbed.set(key, known.get(key))
       known = found.next
     },
   }
 
+  /** @param given paths of `before` that come from the host: they are no work that was absorbed. */
+  async function captureFrom(
+    before: KnownPaths,
+    given: ReadonlySet<string>,
+    output: CaptureOutput,
+    signal: AbortSignal,
+  ): Promise<WorkspaceSummary> {
+    const found = await difference(before, signal)
+    let changes = 0
+    for await (const [change, content] of found.changes) {
+      changes += 1
+      await output.change(change, content)
+    }
+    const own = await repository.changed(signal)
+    try {
+      if (own.report) await output.gitState(own.report, own.bytes())
+      for (const [path, reason] of own.problems) found.skips.set(path, reason)
+      const reportedNow = new Set<string>()
+      for (const [key, reason] of [...found.skips].sort(([left], [right]) => (left < right ? -1 : 1))) {
+        const mark = `${reason} ${key}`
+        reportedNow.add(mark)
+        const size = found.sizeOf(key)
+        if (!reported.has(mark))
+          await output.skipped(pathBytes(key), reason, size === undefined ? undefined : Number(size))
+      }
+      const notLogged = new Map(absorbed)
+      for (const key of [...found.changed, ...given]) notLogged.delete(key)
+      const summary = summarize(found.next, notLogged, changes)
+      const { takesState } = await output.committed(summary)
+      known = found.next
+      absorbed = notLogged
+      reported = reportedNow
+      if (takesState) own.taken()
+      else own.refused()
+      return summary
+    } finally {
+      await own.dispose()
+    }
+  }
+
   /** What is there now beside what is known; `next` and `changed` are whole when `changes` has come to its end. */
-  async function difference(signal: AbortSignal) {
-    const tree = await look.look(known, signal)
-    const next = new Map(known)
+  async function difference(from: KnownPaths, signal: AbortSignal) {
+    const tree = await look.look(from, signal)
+    const next = new Map(from)
     const changed = new Set<string>()
     const skips = new Map<string, FileSkipReason>()
     for (const [key, reason] of ignored.problems()) skips.set(key, reason)
@@ -134,12 +183,12 @@ export function createCapturedWorkspace({
     const unreadable = new Set(tree.unreadable)
     const keys = new Set([...tree.files.keys(), ...tree.empty])
     // A path that could not be looked at is not gone, and only a walk that came to its end gets here.
-    for (const key of known.keys()) if (!unreadable.has(key) && !isUnknown(key)) keys.add(key)
+    for (const key of from.keys()) if (!unreadable.has(key) && !isUnknown(key)) keys.add(key)
 
     async function* changes(): AsyncGenerator<[CapturedChange, ReadContent | undefined]> {
       for (const key of [...keys].sort()) {
         signal.throwIfAborted()
-        const before = known.get(key)
+        const before = from.get(key)
         const file = tree.files.get(key)
         const earlier = before?.fileType === 'dir' ? undefined : before
         const base = earlier ? { base: earlier.hash } : {}
@@ -201,6 +250,16 @@ export function createCapturedWorkspace({
       sizeOf: (key: string) => tree.files.get(key)?.stat.size,
     }
   }
+}
+
+/** What a path is after a change was applied; undefined when it is gone. */
+function writtenPath(change: CapturedChange, path: Buffer): KnownPath | undefined {
+  if (change.action === 'deleted') return undefined
+  const { state } = change
+  if (state.fileType === 'dir') return knownFolder
+  const { fileType, mode, size, hash } = state
+  const stat = statTuple(lstatSync(path, { bigint: true }))
+  return { fileType, mode, size, hash, ignored: state.ignored === true, stat, readAtNs: nowNs() }
 }
 
 const maxWrong = 1000

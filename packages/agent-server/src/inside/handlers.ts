@@ -1,10 +1,16 @@
 import { TuttiError } from '@tutti/core'
-import { pathBytes } from '@tutti/workspace'
+import { changedFile, pathBytes } from '@tutti/workspace'
+import { contentOf } from '../content-of.ts'
 import type { CallHandler } from '../link/callee.ts'
 import type { CallStream } from '../link/call.ts'
-import { contentHead, toWireChange } from '../wire-change.ts'
+import { changesEndHead, contentHead, fromWireChange, toWireChange, type WireChange } from '../wire-change.ts'
 import { createAgentWork, type AgentWork } from './agent-work.ts'
-import { createCapturedWorkspace, type CaptureOutput, type CapturedWorkspace } from './captured-workspace.ts'
+import {
+  createCapturedWorkspace,
+  type CaptureOutput,
+  type CapturedWorkspace,
+  type HostChange,
+} from './captured-workspace.ts'
 import { startEgressRelay } from './egress-relay.ts'
 import { endOtherProcesses, otherProcesses } from './end-processes.ts'
 import { runExec, type ExecParams } from './exec.ts'
@@ -100,6 +106,9 @@ export function createHandlers(): {
     async capture(_: unknown, call: CallStream, signal: AbortSignal) {
       return need().workspace.capture(captureTo(call), signal)
     },
+    async sync(_: unknown, call: CallStream, signal: AbortSignal) {
+      return need().workspace.sync(changesOf(call), captureTo(call), signal)
+    },
     async readFile({ path, maxBytes }: { path: string; maxBytes: number }, call: CallStream) {
       const bytes = await readWorkspaceFile(need().settings.workdir, path, maxBytes)
       for (let start = 0; start < bytes.length; start += 64 << 10) {
@@ -125,6 +134,16 @@ export function createHandlers(): {
       if (ready) await endOtherProcesses(ready.settings.isolated, ready.settings.stopGraceMs)
     },
   }
+}
+
+async function* changesOf(call: CallStream): AsyncGenerator<HostChange> {
+  const messages = call.messages[Symbol.asyncIterator]()
+  for (let next = await messages.next(); !next.done; next = await messages.next()) {
+    if (next.value.head === changesEndHead) return
+    const change = fromWireChange(next.value.head as WireChange)
+    yield { change, content: contentOf(messages, changedFile(change)?.size ?? 0) }
+  }
+  throw new TuttiError('cancelled', 'The changes ended before they were whole.')
 }
 
 function captureTo(call: CallStream): CaptureOutput {

@@ -1,7 +1,7 @@
 import type { AgentId, BlobId } from '@tutti/core'
 import type { FileSkipReason, RecoveryEvent, RunEvent } from '@tutti/protocol'
 import type { EventLog } from '@tutti/store'
-import { isInNoCommit, type CapturedChange } from '../file-state.ts'
+import { changePath, isInNoCommit, type CapturedChange } from '../file-state.ts'
 import { foldChanges } from '../fold-changes.ts'
 import { pathKey } from '../path-key.ts'
 import { changeOfEvent, eventPath, type EventPath } from './file-events.ts'
@@ -16,6 +16,10 @@ export interface RecoveredWorkspace {
   readonly changes: readonly CapturedChange[]
   /** What the whole workspace must be then; undefined when the log does not say. */
   readonly manifestDigest: string | undefined
+  /** What the user has changed and no sandbox has got yet, in log order. It comes on top of all that. */
+  readonly pending: readonly FileSync[]
+  /** Paths that the user has changed since the agent's last turn began. */
+  readonly synced: readonly Uint8Array[]
   /** The agent's own repository; undefined while it is as it was made. */
   readonly git: RecoveredGitState | undefined
   /** What the workspace had and the log has not. */
@@ -28,6 +32,12 @@ export interface RecoveredWorkspace {
   readonly openCalls: readonly OpenCall[]
 }
 
+/** One change of the user's, and the command that brought it. */
+export interface FileSync {
+  readonly commandId: string
+  readonly change: CapturedChange
+}
+
 export interface RecoveredGitState {
   readonly commit: string
   /** In the order in which they need one another. */
@@ -38,6 +48,9 @@ const types = [
   'sandbox',
   'checkpoint',
   'file_change',
+  'file_sync',
+  'ack',
+  'turn_started',
   'file_skipped',
   'workspace_captured',
   'git_state',
@@ -62,6 +75,8 @@ export async function recoverWorkspace(
   const states = createGitStates()
   // By their bytes: neither the text nor its base64 alone tells all paths apart.
   const missing = new Map<string, RecoveryEvent['missing'][number]>()
+  const pending = new Map<string, CapturedChange>()
+  const synced = new Map<string, Uint8Array>()
   let commit: string | undefined
   let manifestDigest: string | undefined
   let hasCaptures = false
@@ -89,6 +104,23 @@ export async function recoverWorkspace(
         // Until the capture that it belongs to has ended.
         manifestDigest = undefined
         break
+      case 'file_sync':
+        pending.set(event.commandId, changeOfEvent(event))
+        synced.set(keyOf(event), eventPath(event))
+        break
+      case 'ack': {
+        // From here on the sandbox has it: what it captured before was made without.
+        const change = pending.get(event.commandId)
+        if (!change) break
+        pending.delete(event.commandId)
+        changes.set(pathKey(changePath(change)), change)
+        missing.delete(pathKey(changePath(change)))
+        manifestDigest = undefined
+        break
+      }
+      case 'turn_started':
+        synced.clear()
+        break
       case 'workspace_captured':
         hasCaptures = true
         manifestDigest = event.manifestDigest
@@ -113,6 +145,8 @@ export async function recoverWorkspace(
     commit,
     changes: folded,
     manifestDigest,
+    pending: [...pending].map(([commandId, change]) => ({ commandId, change })),
+    synced: [...synced.values()],
     git,
     missing: [...missing.values()],
     before,

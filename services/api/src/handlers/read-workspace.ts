@@ -9,7 +9,15 @@ import {
 } from '@tutti/proto'
 import { decodeOffset, encodeOffset } from '@tutti/protocol'
 import { repositoryLocation } from '@tutti/store'
-import { changePath, manifestDigest, pathKey, type FileState, type PathState } from '@tutti/workspace'
+import {
+  changePath,
+  foldChanges,
+  manifestDigest,
+  pathKey,
+  type CapturedChange,
+  type FileState,
+  type PathState,
+} from '@tutti/workspace'
 import { eventPath, pathFields, recoverWorkspace } from '@tutti/workspace/log'
 
 import { callerOf } from '../call-context.ts'
@@ -72,8 +80,11 @@ export function createReadWorkspace(deps: HandlerDeps) {
     }
     const location = await repositoryLocation(catalog.repositories, owner, row.repository, signal)
     const mirror = await mirrors.attach(location, signal)
-    const { changes } = recovered
+    const { pending } = recovered
+    const own = pending.map(({ change }) => change)
+    const changes = foldChanges([...recovered.changes, ...own])
     const changed = new Set(changes.map((change) => pathKey(changePath(change))))
+    const isReplaced = replacedBy(own)
     const states: PathState[] = []
     const links: { source: Omit<Source, 'content'>; bytes: Uint8Array }[] = []
     let bytes = 0
@@ -99,10 +110,10 @@ export function createReadWorkspace(deps: HandlerDeps) {
 
     async function* parts(): AsyncGenerator<Part> {
       for await (const file of mirror.files(commit!, signal))
-        if (!changed.has(pathKey(file.path))) yield* send(file)
+        if (!changed.has(pathKey(file.path)) && !isReplaced(file.path)) yield* send(file)
       lap('read the checkpoint')
       for (const change of changes) {
-        if (change.action === 'deleted') continue
+        if (change.action === 'deleted' || isReplaced(change.state.path)) continue
         const { state } = change
         if (state.fileType === 'dir') {
           states.push(state)
@@ -128,7 +139,8 @@ export function createReadWorkspace(deps: HandlerDeps) {
       bytes: BigInt(bytes),
       replayed: BigInt(changes.length),
       manifestDigest: digest,
-      recordedDigest: recovered.manifestDigest ?? '',
+      // No sandbox has had all of it yet, so nothing was recorded of it.
+      recordedDigest: (pending.length === 0 && recovered.manifestDigest) || '',
       steps,
       missing: missing
         .slice(0, maxMissing)
@@ -136,6 +148,26 @@ export function createReadWorkspace(deps: HandlerDeps) {
     }
     yield create(ReadWorkspaceResponseSchema, { part: { case: 'summary', value: summary } })
   }
+}
+
+/** Whether what is at a path makes room for a change of the user's: it is on the way to it, or below it. */
+function replacedBy(own: readonly CapturedChange[]): (path: Uint8Array) => boolean {
+  const folders = new Set<string>()
+  const leaves = new Set<string>()
+  for (const change of own) {
+    if (change.action === 'deleted') continue
+    const key = pathKey(change.state.path)
+    for (const folder of foldersOf(key)) folders.add(folder)
+    if (change.state.fileType !== 'dir') leaves.add(key)
+  }
+  return (path) => folders.has(pathKey(path)) || foldersOf(pathKey(path)).some((folder) => leaves.has(folder))
+}
+
+function foldersOf(key: string): string[] {
+  const found: string[] = []
+  for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1))
+    found.push(key.slice(0, slash))
+  return found
 }
 
 const entryPart = ({ path, mode, size }: { path: Uint8Array; mode: string; size: number }): Part => ({
