@@ -17,7 +17,7 @@ import {
 } from '@tutti/api'
 import { createFilesystemBlobStore, type BlobStore } from '@tutti/blob-store'
 import { noCrashPoints, systemClock } from '@tutti/core'
-import { createMirrors } from '@tutti/git'
+import { createMirrors, type Mirrors } from '@tutti/git'
 import { createSqliteStore, type SqliteStore } from '@tutti/store'
 
 import { createRecordingTemporal, type RecordingTemporal } from './recording-temporal.ts'
@@ -28,6 +28,7 @@ export interface TestApi {
   readonly dataDir: string
   readonly store: SqliteStore
   readonly blobs: BlobStore
+  readonly mirrors: Mirrors
   readonly temporal: RecordingTemporal
   /** Lines of the server's log so far. */
   readonly logLines: readonly string[]
@@ -50,10 +51,11 @@ export async function startTestApi(
   const temporal = createRecordingTemporal(store, localOwner)
   const logLines: string[] = []
   const blobs = given ?? createFilesystemBlobStore({ root: join(dataDir, 'blobs') })
+  const mirrors = createMirrors({ root: join(dataDir, 'mirrors') })
   const server: ApiServer = createApiServer({
     ...store,
     blobs,
-    mirrors: createMirrors({ root: join(dataDir, 'mirrors') }),
+    mirrors,
     temporal,
     system: {
       info: () => Promise.resolve({ dataDir }),
@@ -81,6 +83,7 @@ export async function startTestApi(
     dataDir,
     store,
     blobs,
+    mirrors,
     temporal,
     logLines,
     client(service, protocol = 'connect') {
