@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { blobIdOf } from '@tutti/blob-store'
 import { createS3BlobStore, type S3BlobStore } from '@tutti/blob-store-s3'
+import { createTuttiClient } from '@tutti/client'
 import { createS3Server, type S3Server } from '@tutti/testkit'
 import { startTestApi, type TestApi } from '@tutti/testkit/test-api'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
@@ -74,6 +75,27 @@ describe.each(['ministack', 'versitygw'] as const)('%s', (kind) => {
       expect([head.status, head.headers.get('content-length')]).toEqual([200, '100000'])
       expect((await call(`/blobs/${id}`, { headers: { 'if-none-match': `"${id}"` } })).status).toBe(304)
       expect((await call(`/blobs/${id}`, { method: 'PUT', body: new Blob([bytes]) })).status).toBe(204)
+    })
+
+    test('the client of ours goes both ways by itself', async () => {
+      const { blobs } = createTuttiClient({ address: api.url, key: api.key })
+      const bytes = randomBytes(300_000)
+      const id = blobIdOf(bytes)
+      const content = {
+        size: bytes.length,
+        async *bytes() {
+          yield bytes
+        },
+      }
+      await blobs.store(id, content, never)
+      await blobs.store(id, content, never)
+      expect(Buffer.concat(await Array.fromAsync(blobs.read(id, never))).equals(bytes)).toBe(true)
+      await expect(Array.fromAsync(blobs.read(blobIdOf('none'), never))).rejects.toMatchObject({
+        code: 'not_found',
+      })
+      await expect(blobs.store(blobIdOf('other'), content, never)).rejects.toMatchObject({
+        code: 'unavailable',
+      })
     })
 
     test('what was not uploaded gets no reference: nothing, other bytes, a blob of another owner', async () => {

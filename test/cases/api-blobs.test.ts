@@ -4,6 +4,7 @@ import { request as httpRequest } from 'node:http'
 import { join } from 'node:path'
 import { blobIdOf } from '@tutti/blob-store'
 import type { BlobId } from '@tutti/core'
+import { createTuttiClient } from '@tutti/client'
 import { startTestApi, type TestApi } from '@tutti/testkit/test-api'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
@@ -172,6 +173,29 @@ function cutOff(id: BlobId): Promise<string> {
     request.write('the', () => setImmediate(() => request.destroy(new Error('cut off'))))
   })
 }
+
+test('the client of ours stores, reads and is refused in words', async () => {
+  const { blobs } = createTuttiClient({ address: api.url, key: api.key })
+  for (const bytes of [randomBytes(3 << 20), Buffer.from('')]) {
+    const id = blobIdOf(bytes)
+    const content = {
+      size: bytes.length,
+      async *bytes() {
+        for (let start = 0; start < bytes.length; start += 100_000)
+          yield bytes.subarray(start, start + 100_000)
+      },
+    }
+    await blobs.store(id, content, never)
+    await blobs.store(id, content, never)
+    expect(Buffer.concat(await Array.fromAsync(blobs.read(id, never))).equals(bytes)).toBe(true)
+    await expect(blobs.store(blobIdOf('other'), content, never)).rejects.toMatchObject({
+      code: 'invalid_argument',
+    })
+  }
+  await expect(Array.fromAsync(blobs.read(blobIdOf('none'), never))).rejects.toMatchObject({
+    code: 'not_found',
+  })
+})
 
 test('the hash of what is read is the one that was asked for', async () => {
   const bytes = randomBytes(1 << 20)

@@ -209,6 +209,7 @@ export {
   FileSyncRequestSchema,
   FileSyncResponseSchema,
   SyncedFileSchema,
+  PendingFileSchema,
   ReadWorkspaceRequestSchema,
   ReadWorkspaceResponseSchema,
   StopAgentRequestSchema,

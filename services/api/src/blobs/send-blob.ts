@@ -58,18 +58,22 @@ export async function sendBlob(
   }
   const { start, end } = part ?? { start: 0, end: size }
   const chunks = blobs.stream(id, signal, part)[Symbol.asyncIterator]()
-  let next = await chunks.next()
-  response.writeHead(part ? 206 : 200, {
-    ...headers,
-    'content-length': end - start,
-    ...(part && { 'content-range': `bytes ${start}-${end - 1}/${size}` }),
-  })
-  while (!next.done) {
-    const chunk = next.value
-    next = await chunks.next()
-    if (!response.write(chunk)) await once(response, 'drain', { signal })
+  try {
+    let next = await chunks.next()
+    response.writeHead(part ? 206 : 200, {
+      ...headers,
+      'content-length': end - start,
+      ...(part && { 'content-range': `bytes ${start}-${end - 1}/${size}` }),
+    })
+    while (!next.done) {
+      const chunk = next.value
+      next = await chunks.next()
+      if (!response.write(chunk)) await once(response, 'drain', { signal })
+    }
+    response.end()
+  } finally {
+    await chunks.return?.()
   }
-  response.end()
 }
 
 const matches = (header: string | undefined, etag: string): boolean =>

@@ -142,6 +142,7 @@ export function createReadWorkspace(deps: HandlerDeps) {
       // No sandbox has had all of it yet, so nothing was recorded of it.
       recordedDigest: (pending.length === 0 && recovered.manifestDigest) || '',
       steps,
+      pending: pending.map(({ commandId, change }) => ({ commandId, path: changePath(change).slice() })),
       missing: missing
         .slice(0, maxMissing)
         .map((path) => ({ path: eventPath(path).slice(), reason: path.reason })),

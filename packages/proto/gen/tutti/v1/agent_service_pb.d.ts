@@ -578,6 +578,13 @@ export declare type WorkspaceSummary = Message<"tutti.v1.WorkspaceSummary"> & {
    * @generated from field: repeated tutti.v1.MissingPath missing = 9;
    */
   missing: MissingPath[];
+
+  /**
+   * What the user has changed and no sandbox has acknowledged yet; it is in what was read.
+   *
+   * @generated from field: repeated tutti.v1.PendingFile pending = 10;
+   */
+  pending: PendingFile[];
 };
 
 /**
@@ -585,6 +592,27 @@ export declare type WorkspaceSummary = Message<"tutti.v1.WorkspaceSummary"> & {
  * Use `create(WorkspaceSummarySchema)` to create a new message.
  */
 export declare const WorkspaceSummarySchema: GenMessage<WorkspaceSummary>;
+
+/**
+ * @generated from message tutti.v1.PendingFile
+ */
+export declare type PendingFile = Message<"tutti.v1.PendingFile"> & {
+  /**
+   * @generated from field: bytes path = 1;
+   */
+  path: Uint8Array;
+
+  /**
+   * @generated from field: string command_id = 2;
+   */
+  commandId: string;
+};
+
+/**
+ * Describes the message tutti.v1.PendingFile.
+ * Use `create(PendingFileSchema)` to create a new message.
+ */
+export declare const PendingFileSchema: GenMessage<PendingFile>;
 
 /**
  * @generated from message tutti.v1.WorkspaceStep
@@ -737,6 +765,13 @@ export declare type StreamAgentEventsRequest = Message<"tutti.v1.StreamAgentEven
    * @generated from field: bool follow = 3;
    */
   follow: boolean;
+
+  /**
+   * With `follow`: also while there is no turn to run.
+   *
+   * @generated from field: bool stay = 4;
+   */
+  stay: boolean;
 };
 
 /**
