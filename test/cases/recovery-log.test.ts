@@ -48,7 +48,10 @@ describe.skipIf(!temporalPath)('the workspace of a log position', { timeout: 120
       agent: 'embedded:scripted',
     })
     await agent.rest()
-    const [first, last] = (await agent.events()).filter((event) => event.type === 'workspace_captured')
+    const events = await agent.events()
+    const isCaptured = (event: { readonly type: string }) => event.type === 'workspace_captured'
+    const firstEnd = events.findIndex((event) => event.type === 'tool_call_completed')
+    const [first, last] = [events.slice(0, firstEnd).findLast(isCaptured), events.findLast(isCaptured)]
     const write = async (name: string, ...flags: readonly string[]) => {
       const to = join(folder, name)
       const run = await stack.run(['agent', 'workspace', agent.bcId, '--to', to, ...flags])
@@ -122,7 +125,9 @@ describe.skipIf(!temporalPath)('the workspace of a log position', { timeout: 120
     await expect.poll(() => agent.state(), { timeout: 30_000 }).toBe('ERROR')
     expect((await agent.get()).state?.reason).toBe('data_loss')
 
-    const summary = JSON.parse((await verify('--at', before.offset)).stdout) as Summary
+    const atBefore = await verify('--at', before.offset)
+    expect(atBefore).toMatchObject({ code: 0 })
+    const summary = JSON.parse(atBefore.stdout) as Summary
     expect(summary.manifest_digest).toBe(before.manifestDigest)
     expect(summary.proven).toBe(true)
     const to = join(folder, 'before the hole')

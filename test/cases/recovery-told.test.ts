@@ -82,8 +82,7 @@ describe.skipIf(!temporalPath)('what is told of a recovery', { timeout: 180_000 
     for (let turn = 2; turn <= 12; turn += 1) expect(said.split(asked(turn))).toHaveLength(2)
     expect(said).toContain('amber-17')
     expect(since.filter((event) => event.type === 'recovery')).toMatchObject([
-      // Nothing was ever captured, so there is no digest to compare with.
-      { reason: 'lost', incarnation: 2, replayed: 0, proven: false },
+      { reason: 'lost', incarnation: 2, replayed: 0, proven: true },
     ])
     expect(since.filter((event) => event.type === 'user_message')).toHaveLength(1)
   })

@@ -3,7 +3,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { TuttiClient } from '@tutti/client'
 import { CloudAgentWorkflowStatus, ToolCallOutcome } from '@tutti/proto'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, inject, test, vi } from 'vitest'
 import { startAgent } from './agent-driver.ts'
 import { connect } from './connect.ts'
 import { script } from './script.ts'
@@ -39,8 +39,16 @@ describe.skipIf(!temporalPath)('the state of an agent, saved by a worker', { tim
     })
     const { bcId } = agent
     const during = await agent.waitFor((event) => event.type === 'state_saved')
-    const info = await client.composers.getBackgroundComposerInfo({ bcId })
-    expect(info.metadata?.workflowStatus).toBe(CloudAgentWorkflowStatus.RUNNING)
+    // The catalog follows the event.
+    const info = await vi.waitFor(
+      async () => {
+        const known = await client.composers.getBackgroundComposerInfo({ bcId })
+        expect(known.metadata).toBeDefined()
+        return known
+      },
+      { timeout: 20_000 },
+    )
+    expect(info.metadata!.workflowStatus).toBe(CloudAgentWorkflowStatus.RUNNING)
     expect(info.metadata!.offsetKey < during.offset).toBe(true)
     await client.agents.stopAgent({ bcId })
     await agent.rest()

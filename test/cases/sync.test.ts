@@ -293,12 +293,12 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
       return code
     }
     let isWhole = false
-    for (let round = 0; !isWhole && round < 6; round += 1) {
+    for (let round = 0; !isWhole && round < 4; round += 1) {
       isWhole = (await kill(700 + 200 * round)) === 0
       if (!existsSync(at('many'))) continue
       for (const name of readdirSync(at('many'))) {
         expect(lstatSync(at('many', name)).size).toBe(3000)
-        if (round === 3) write(`many/${name}`, 'm'.repeat(3000))
+        if (round === 2) write(`many/${name}`, 'm'.repeat(3000))
       }
     }
     await synced(agent)

@@ -25,6 +25,8 @@ export interface BootRequest {
   /** What the whole workspace must be before setup; absent when nobody knows. */
   readonly manifestDigest?: string
   readonly setupCommand: string
+  /** What must be true before anything is done in the sandbox; when it rejects, so does the boot. */
+  readonly premise?: Promise<void>
   /** Epoch milliseconds by which the sandbox must be ready. */
   readonly deadline: number
   /** The agent tried to reach a host that is not allowed. */
@@ -91,6 +93,7 @@ export async function bootSandbox(
       request,
       bounded,
     )
+    await request.premise
     if (request.setupCommand !== '') {
       request.onStep('setup')
       await runSetup(server, request, bounded)

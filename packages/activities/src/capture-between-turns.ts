@@ -1,3 +1,4 @@
+import { createCapturePace } from './capture-pace.ts'
 import type { ActivityDeps } from './deps.ts'
 import type { HostSession } from './sessions.ts'
 
@@ -8,18 +9,19 @@ import type { HostSession } from './sessions.ts'
 export function captureBetweenTurns(deps: ActivityDeps, session: HostSession): void {
   const { workspace, server, controller } = session
   const { signal } = controller
+  const pace = createCapturePace(deps.clock)
   let isLooking = false
   let wasBusy = false
   const look = async () => {
     const isBusy = await server.hasProcesses(signal)
     if (isBusy || wasBusy) {
-      await workspace.capture(signal)
+      await pace.run(() => workspace.capture(signal))
       if (session.turnId) await workspace.checkpointWhenDue(session.turnId, deps.checkpointIntervalMs, signal)
     }
     wasBusy = isBusy
   }
   const timer = setInterval(() => {
-    if (isLooking || session.inTurn || session.killed) return
+    if (isLooking || session.inTurn || session.killed || !pace.isDue()) return
     isLooking = true
     look()
       .catch((error: unknown) => {

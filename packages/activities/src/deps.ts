@@ -61,6 +61,8 @@ export interface ActivityDeps {
   readonly host: string
   readonly hostQueue: string
   readonly maxSandboxes: number
+  /** Whether a path that changes is captured at once, where the sandbox can tell of it. */
+  readonly watchWorkspace: boolean
   /** Milliseconds between captures while an agent works. */
   readonly captureIntervalMs: number
   /** Milliseconds between checkpoints while an agent works. */

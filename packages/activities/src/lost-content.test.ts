@@ -36,16 +36,22 @@ test('names what the store has not, with its hash', async () => {
 })
 
 test.each(['id', 'hash'])(
-  'names what is there and damaged, by the %s that was found wrong',
+  'names what is there and damaged, by the %s that was found wrong, unless it was damaged on its way',
   async (field) => {
     const damaged = new TuttiError('data_loss', 'Damaged.', { [field]: hashOf('a') })
-    const error = await lostContent(
-      damaged,
-      { changes: [written('a'), written('b')], packs: [] },
-      await storeWith('a', 'b'),
-      never,
-    )
+    const content = { changes: [written('a'), written('b')], packs: [] }
+    const blobs = await storeWith('a', 'b')
+    const broken: BlobStore = {
+      ...blobs,
+      async *stream(id, signal) {
+        yield* blobs.stream(id, signal)
+        throw damaged
+      },
+    }
+    const error = await lostContent(damaged, content, broken, never)
+    expect(error).toMatchObject({ code: 'data_loss' })
     expect(error!.message).toContain(`: a (${hashOf('a')}). Put`)
+    expect(await lostContent(damaged, content, blobs, never)).toMatchObject({ code: 'unavailable' })
   },
 )
 

@@ -19,7 +19,7 @@ const shownFiles = 20
 
 /**
  * What a hydration that failed for its contents should have said: which files they are, and by which hash somebody can put them back.
- * Undefined when it failed for something else.
+ * `unavailable` when the store has all of it whole, so that another try may do. Undefined when it failed for something else.
  */
 export async function lostContent(
   thrown: unknown,
@@ -31,12 +31,15 @@ export async function lostContent(
   // The store names it when it reads, the sandbox when it writes, whoever sees first that it is damaged.
   const named = thrown.detail['id'] ?? thrown.detail['hash']
   const lost: NamedContent[] = []
+  let damaged: NamedContent | undefined
   for (const content of contents(changes, packs)) {
+    if (content.hash === named) damaged = content
+    const found =
+      content.hash === named ? isWhole(blobs, content.hash, signal) : blobs.has(content.hash, signal)
     // A store that does not answer hides no other failure.
-    if (content.hash === named || !(await blobs.has(content.hash, signal).catch(() => true)))
-      lost.push(content)
+    if (!(await found.catch(() => true))) lost.push(content)
   }
-  if (lost.length === 0) return undefined
+  if (lost.length === 0) return damaged && onItsWay(damaged, thrown)
   const shown = lost.slice(0, shownFiles).map(({ name, hash }) => `${name} (${hash})`)
   const more = lost.length > shownFiles ? `, and ${lost.length - shownFiles} more` : ''
   return new TuttiError(
@@ -46,6 +49,25 @@ export async function lostContent(
     thrown,
   )
 }
+
+/** The store has it as it was stored. */
+async function isWhole(blobs: BlobStore, hash: BlobId, signal: AbortSignal): Promise<boolean> {
+  try {
+    for await (const _ of blobs.stream(hash, signal));
+    return true
+  } catch (error) {
+    if (error instanceof TuttiError && ['not_found', 'data_loss'].includes(error.code)) return false
+    throw error
+  }
+}
+
+const onItsWay = ({ name, hash }: NamedContent, thrown: TuttiError) =>
+  new TuttiError(
+    'unavailable',
+    `The content of ${name} (${hash}) was damaged on its way to the sandbox; the store has it whole. Another sandbox may get it.`,
+    { id: hash },
+    thrown,
+  )
 
 function* contents(changes: readonly CapturedChange[], packs: readonly BlobId[]): Generator<NamedContent> {
   for (const change of changes) {

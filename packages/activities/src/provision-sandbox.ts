@@ -1,13 +1,14 @@
 import { limits, TuttiError, type AgentConfig } from '@tutti/core'
 import { BootFailure, bootSandbox, type Booted } from './boot-sandbox.ts'
 import { captureBetweenTurns } from './capture-between-turns.ts'
+import { captureHinted } from './capture-hinted.ts'
 import { createOpenBase } from './base-commit.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { failWith, orFail, setupReasons } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
-import { pathFields, recoverWorkspace, type RecoveredWorkspace } from '@tutti/workspace/log'
+import { checkLog, pathFields, recoverWorkspace, type RecoveredWorkspace } from '@tutti/workspace/log'
 import type { RunEvent } from '@tutti/protocol'
 import { repositoryLocation } from '@tutti/store'
 import { createRunLogWriter, type RunLogWriter } from './run-log-writer.ts'
@@ -57,12 +58,15 @@ export function createProvisionSandbox(
         await log.flush()
         const { last } = await deps.eventLog.head(bcId, signal)
         const recovered = await recoverWorkspace(deps.eventLog, bcId, signal, last)
+        // While the sandbox is made: an agent with a long past is as soon at work as any other.
+        const premise = checkLog(deps.eventLog, bcId, signal)
+        premise.catch(() => {})
         const commit = recovered.commit ?? base
         for (const call of recovered.openCalls)
           await log.write({ type: 'tool_call_completed', ...call, outcome: 'interrupted' })
         const booted = await boot(
           deps,
-          { input, config, mirror, commit, base, recovered, log, phase },
+          { input, config, mirror, commit, base, recovered, premise, log, phase },
           signal,
         )
         const { sandbox, server, manifestDigest } = booted
@@ -103,22 +107,32 @@ export function createProvisionSandbox(
           killed: false,
         }
         server.onNews(() => takeNews(session))
+        sessions.add(session)
+        captureBetweenTurns(deps, session)
+        captureHinted(deps, session)
+        watchAnswers(deps, session)
+        await log.write({
+          type: 'sandbox',
+          incarnation,
+          state: 'ready',
+          commit,
+          ...(isWhole(booted) && { manifestDigest }),
+        })
         // What no sandbox had yet comes on top of what was proven.
         await syncFiles(session, recovered.pending, signal).catch(async (error: unknown) => {
           await discard(deps, sessions, session)
           throw error
         })
-        sessions.add(session)
-        captureBetweenTurns(deps, session)
-        watchAnswers(deps, session)
         followFileSyncs(deps, session, last)
-        await log.write({ type: 'sandbox', incarnation, state: 'ready', commit })
         const logSequence = await log.flush()
         await deps.catalog.agents.project(bcId, { logSequence, baseCommit: base, incarnation }, signal)
       })
     return orFail(provision, setupReasons)
   }
 }
+
+const isWhole = ({ withoutSubmodules, withoutRepository }: Booted): boolean =>
+  withoutSubmodules.length === 0 && !withoutRepository
 
 const maxMissing = 100
 
@@ -154,12 +168,13 @@ interface BootRequest {
   readonly commit: string
   readonly base: string
   readonly recovered: RecoveredWorkspace
+  readonly premise: Promise<void>
   readonly log: RunLogWriter
   readonly phase: (name: string) => void
 }
 
 async function boot(deps: ActivityDeps, request: BootRequest, signal: AbortSignal): Promise<Booted> {
-  const { input, config, mirror, commit, base, recovered, log, phase } = request
+  const { input, config, mirror, commit, base, recovered, premise, log, phase } = request
   const { changes, git, manifestDigest } = recovered
   const { bcId, incarnation } = input
   let failure = new BootFailure('boot', 'The time to get ready was over before the first boot.')
@@ -181,6 +196,7 @@ async function boot(deps: ActivityDeps, request: BootRequest, signal: AbortSigna
           ...(git && { git }),
           ...(manifestDigest !== undefined && { manifestDigest }),
           setupCommand: config.setupCommand,
+          premise,
           deadline: input.deadlineMs,
           onDenied: (target) => deps.log.info({ bc_id: bcId, target }, 'egress denied'),
           onStep(state) {

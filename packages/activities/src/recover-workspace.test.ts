@@ -291,6 +291,18 @@ test('what could not be captured is missing, until it is captured or is another 
   expect(await missing()).toEqual([])
 })
 
+test('a workspace in which nothing was captured has the digest that it began with', async () => {
+  const digest = async () => (await recoverWorkspace(store.eventLog, bcId, never)).manifestDigest
+  await write({ type: 'sandbox', incarnation: 1, state: 'ready', manifestDigest: 'b'.repeat(64) })
+  expect(await digest()).toBe('b'.repeat(64))
+  await capture(trackerWith(), [file('a', '1'), '1'])
+  const captured = await digest()
+  expect(captured).not.toBe('b'.repeat(64))
+  // One that could not be restored as a whole says nothing of it.
+  await write({ type: 'sandbox', incarnation: 2, state: 'ready' })
+  expect(await digest()).toBe(captured)
+})
+
 test('calls that were under way are known; an empty log recovers to nothing', async () => {
   expect(await recoverWorkspace(store.eventLog, bcId, never)).toEqual({
     commit: undefined,

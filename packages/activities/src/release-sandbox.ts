@@ -57,6 +57,9 @@ async function captureOnRelease(deps: ActivityDeps, session: HostSession): Promi
     const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(deps.stopAnswerMs)])
     await workspace.checkpointWhenDue(turnId, 0, signal)
   } catch (error) {
-    deps.log.warn({ err: error, bc_id: session.bcId }, 'the capture or the checkpoint before a release failed')
+    deps.log.warn(
+      { err: error, bc_id: session.bcId },
+      'the capture or the checkpoint before a release failed',
+    )
   }
 }

@@ -1,6 +1,7 @@
 import { parseAgentSpec, TuttiError, wholePrompt, type Reason } from '@tutti/core'
 import type { CommandEvent } from '@tutti/protocol'
 import { withHeartbeat, type CancelCause } from './heartbeat.ts'
+import { createCapturePace } from './capture-pace.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities, TurnInput, TurnResult } from './contract.ts'
 import { tailCommands } from './command-tail.ts'
@@ -196,13 +197,14 @@ function onCommand(
 /** Captures while the agent works, so that a lost sandbox takes at most one interval of work with it. */
 function captureByTimer(deps: ActivityDeps, session: HostSession, control: TurnControl, turnId: string) {
   const { captureIntervalMs, captureTimeoutMs, stopAnswerMs, log } = deps
+  const pace = createCapturePace(deps.clock)
   let running: Promise<unknown> | undefined
   const timer = setInterval(() => {
-    if (running || control.ended()) return
+    if (running || control.ended() || !pace.isDue()) return
     // At the end of a turn there is one more; at a stop there is no time for two.
     const signal = AbortSignal.any([session.controller.signal, control.signal])
-    running = session.workspace
-      .capture(signal)
+    running = pace
+      .run(() => session.workspace.capture(signal))
       .then(() => session.workspace.checkpointWhenDue(turnId, deps.checkpointIntervalMs, signal))
       .catch((error: unknown) => {
         if (!control.ended())

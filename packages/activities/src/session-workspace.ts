@@ -19,6 +19,8 @@ export interface SessionWorkspace {
    * that the sandbox has it.
    */
   sync(synced: readonly FileSync[], signal: AbortSignal): Promise<void>
+  /** The same for what hints have told of. */
+  captureHinted(signal: AbortSignal): Promise<void>
   /** Takes what was captured since the last checkpoint into a commit of the mirror, built by the host (design §8). */
   checkpoint(turnId: string, signal: AbortSignal): Promise<CheckpointResult>
   /** A checkpoint, when the agent has committed since the last one or `intervalMs` milliseconds have passed. */
@@ -97,6 +99,7 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
         await server.sync(request, tracker.syncSink(synced), signal)
         await log.flush()
       }),
+    captureHinted: (signal) => inTurn(async () => void (await server.captureHinted(tracker.sink(), signal))),
     checkpoint: (turnId, signal) => inTurn(() => checkpoint(turnId, signal)),
     checkpointWhenDue: (turnId, intervalMs, signal) =>
       inTurn(async () => {

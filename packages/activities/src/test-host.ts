@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { agentServerMounts, buildAgentServer, startAgentServer } from '@tutti/agent-server'
@@ -31,6 +31,8 @@ import { createSessions, type HostSession, type Sessions } from './sessions.ts'
 /** For tests: one agent on a host with real stores, mirrors and sandboxes, without Temporal. */
 export interface TestHost {
   readonly bcId: AgentId
+  /** The repository that the agent works on. */
+  readonly source: string
   readonly store: SqliteStore
   readonly deps: ActivityDeps
   /** All of these types in the log, in order. */
@@ -52,6 +54,10 @@ export interface TestHostOptions {
   /** Stands before the real one. */
   readonly blobs?: (real: BlobStore) => BlobStore
   readonly eventLog?: (real: EventLog) => EventLog
+  /** Default false. */
+  readonly watchWorkspace?: boolean
+  /** Of the sandbox. Default: enough for a small workspace. */
+  readonly limits?: Partial<AgentConfig['sandbox']['limits']>
 }
 
 const never = new AbortController().signal
@@ -87,6 +93,7 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
     log: { info() {}, warn() {} },
     env: {},
     answerTimeoutMs: 60_000,
+    watchWorkspace: options.watchWorkspace ?? false,
     captureIntervalMs: 3_600_000,
     checkpointIntervalMs: 3_600_000,
     captureTimeoutMs: 60_000,
@@ -96,7 +103,7 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
   } as unknown as ActivityDeps
 
   const bcId = agentId(Date.now(), randomBytes(10))
-  const configBlobId = await blobs.put(Buffer.from(JSON.stringify(agentConfig)), never)
+  const configBlobId = await blobs.put(Buffer.from(JSON.stringify(configWith(options.limits))), never)
   await store.catalog.agents.insert(
     {
       bcId,
@@ -130,6 +137,7 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
   }
   return {
     bcId,
+    source,
     store,
     deps,
     events: (...types) =>
@@ -172,13 +180,16 @@ function createSource(path: string, files: Readonly<Record<string, string>>): st
   const env = { PATH: process.env['PATH'], GIT_CONFIG_NOSYSTEM: '1', GIT_CONFIG_GLOBAL: '/dev/null' }
   const git = (...args: string[]) => execFileSync('git', args, { cwd: path, env })
   git('init', '-q', '-b', 'main')
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(path, name), content)
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(path, name)), { recursive: true })
+    writeFileSync(join(path, name), content)
+  }
   git('add', '-A')
   git('-c', 'user.name=t', '-c', 'user.email=t@localhost', 'commit', '-q', '-m', 'start')
   return path
 }
 
-const agentConfig: AgentConfig = {
+const configWith = (limits: TestHostOptions['limits']): AgentConfig => ({
   version: 1,
   repository: 'source',
   ref: 'main',
@@ -206,6 +217,7 @@ const agentConfig: AgentConfig = {
       diskBytes: 256 << 20,
       files: 50_000,
       fileBytes: 128 << 20,
+      ...limits,
     },
   },
-}
+})

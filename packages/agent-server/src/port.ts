@@ -84,6 +84,13 @@ export interface AgentServer extends AgentHost {
   /** Reports every change since the last capture (or hydration). One at a time: calls queue up. */
   capture(sink: CaptureSink, signal: AbortSignal): Promise<CaptureSummary>
   /**
+   * Reports what has changed at paths of which hints told, where that can be known without a walk: never a deletion. The rest is left to the
+   * next {@link capture}.
+   */
+  captureHinted(sink: CaptureSink, signal: AbortSignal): Promise<CaptureSummary>
+  /** Calls `onHint` when there is something for {@link captureHinted}, until `signal` aborts; never where paths cannot be watched. */
+  hints(onHint: () => void, signal: AbortSignal): void
+  /**
    * Makes paths what these changes say, whatever is there, and takes that for captured; then a capture, in the same turn, with what else is
    * different by it. When it fails, the next capture reports as the agent's work what was written.
    */

@@ -95,7 +95,7 @@ export const settings = {
     'ms',
     2 * second,
     'TUTTI_CAPTURE_INTERVAL',
-    'bounds the work that a lost sandbox can take with it',
+    'bounds the work that a lost sandbox can take with it; in a workspace so large that a capture takes more than a tenth of it, nine times as long as that',
   ),
   'turn.checkpoint_interval': setting(
     'ms',
@@ -108,6 +108,12 @@ export const settings = {
     15 * minute,
     'TUTTI_CAPTURE_TIMEOUT',
     'the last capture of half a million new files on a slow disk; a stop waits for `stop.answer` only',
+  ),
+  'workspace.watch': setting(
+    'text',
+    'yes',
+    'TUTTI_WATCH_WORKSPACE',
+    'a saved file is seen at once and not at the next capture; captures find everything without it, for file systems that tell nothing: `no`',
   ),
   'workspace.ignored': setting(
     'text',

@@ -44,6 +44,8 @@ export type SessionEvent =
       position?: number
       /** The commit that the workspace starts from; only when ready. */
       commit?: string
+      /** Of the workspace before setup; only when ready, and when it is all there. */
+      manifestDigest?: string
       detail?: string
     }
   | { type: 'state_saved'; blobId: BlobId }

@@ -3,6 +3,13 @@ export { pathBytes, pathKey } from './path-key.ts'
 export { manifestDigest } from './manifest-digest.ts'
 export { changedFile, changePath, isEmptyFolder, isInNoCommit } from './file-state.ts'
 export { foldChanges } from './fold-changes.ts'
-export { scanTree, type ScanOptions, type ScannedFile, type ScannedTree } from './scan-tree.ts'
+export {
+  isFolder,
+  scanFile,
+  scanTree,
+  type ScanOptions,
+  type ScannedFile,
+  type ScannedTree,
+} from './scan-tree.ts'
 export { readStableFile, readStableLink, type StableContent } from './read-stable.ts'
 export { isRacy, sameStat, statTuple, type StatTuple } from './stat-tuple.ts'

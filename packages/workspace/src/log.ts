@@ -1,3 +1,4 @@
+export { checkLog } from './log/check-log.ts'
 export {
   changeOfEvent,
   eventPath,

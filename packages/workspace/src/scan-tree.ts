@@ -68,9 +68,12 @@ export async function scanTree(root: string, options: ScanOptions = {}): Promise
       }
       const stats = statOf(Buffer.concat([rootBytes, pathBytes(key)]))
       if (stats === 'gone') continue
-      if (stats === 'unreadable') unreadable.push(key)
-      else if (stats.isFile()) files.set(key, { type: 'file', stat: statTuple(stats) })
-      else if (stats.isSymbolicLink()) files.set(key, { type: 'symlink', stat: statTuple(stats) })
+      if (stats === 'unreadable') {
+        unreadable.push(key)
+        continue
+      }
+      const file = scannedFile(stats)
+      if (file) files.set(key, file)
       else if (!stats.isDirectory()) special.push(key)
       else if (options.prune?.(key)) pruned.push(key)
       else {
@@ -84,6 +87,23 @@ export async function scanTree(root: string, options: ScanOptions = {}): Promise
     }
   }
   return { files, folders, pruned, special, unsafe, unreadable }
+}
+
+/** The file or link at a path key below the root; undefined for anything else. */
+export function scanFile(root: string, key: string): ScannedFile | undefined {
+  const stats = statOf(Buffer.concat([Buffer.from(`${root}/`), pathBytes(key)]))
+  return typeof stats === 'string' ? undefined : scannedFile(stats)
+}
+
+/** Whether a path key is a folder, itself and not by a link. */
+export function isFolder(root: string, key: string): boolean {
+  const stats = statOf(Buffer.concat([Buffer.from(`${root}/`), pathBytes(key)]))
+  return typeof stats !== 'string' && stats.isDirectory()
+}
+
+function scannedFile(stats: BigIntStats): ScannedFile | undefined {
+  if (stats.isFile()) return { type: 'file', stat: statTuple(stats) }
+  return stats.isSymbolicLink() ? { type: 'symlink', stat: statTuple(stats) } : undefined
 }
 
 function statOf(path: Buffer): BigIntStats | 'gone' | 'unreadable' {

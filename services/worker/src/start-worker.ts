@@ -141,6 +141,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     host,
     hostQueue: hostTaskQueue(host),
     maxSandboxes: config['sandboxes.max'],
+    watchWorkspace: config['workspace.watch'] === 'yes',
     captureIntervalMs: config['turn.capture_interval'],
     checkpointIntervalMs: config['turn.checkpoint_interval'],
     captureTimeoutMs: config['turn.capture_timeout'],

@@ -9,6 +9,23 @@ import { emitSpan, inSpan } from './span.ts'
  * output are the agent's.
  */
 export function traceAgentServer(server: AgentServer, now: () => number): AgentServer {
+  const traced =
+    (capture: AgentServer['capture']): AgentServer['capture'] =>
+    async (sink, signal) => {
+      const above = trace.getActiveSpan()?.spanContext()
+      const from = now()
+      const summary = await capture(sink, signal)
+      // There is one every two seconds while an agent works; most find nothing.
+      if (summary.changes > 0 && above)
+        emitSpan({
+          name: 'agent-server capture',
+          from,
+          to: now(),
+          attributes: { changes: summary.changes, entries: summary.entries },
+          parent: above,
+        })
+      return summary
+    }
   return {
     ...server,
     hydrate: (request, signal) =>
@@ -33,21 +50,8 @@ export function traceAgentServer(server: AgentServer, now: () => number): AgentS
       }
     },
 
-    async capture(sink, signal) {
-      const above = trace.getActiveSpan()?.spanContext()
-      const from = now()
-      const summary = await server.capture(sink, signal)
-      // There is one every two seconds while an agent works; most find nothing.
-      if (summary.changes > 0 && above)
-        emitSpan({
-          name: 'agent-server capture',
-          from,
-          to: now(),
-          attributes: { changes: summary.changes, entries: summary.entries },
-          parent: above,
-        })
-      return summary
-    },
+    capture: traced(server.capture),
+    captureHinted: traced(server.captureHinted),
   }
 }
 

@@ -5,6 +5,7 @@ export interface WorkerConfig {
   readonly 'turn.checkpoint_interval': number
   readonly 'turn.capture_timeout': number
   readonly 'turn.state_interval': number
+  readonly 'workspace.watch': 'no' | 'yes'
   readonly 'workspace.ignored': 'none' | 'small' | 'all'
   readonly 'workspace.env_files': 'no' | 'yes'
   readonly 'sandbox.answer_timeout': number

@@ -8,7 +8,7 @@ import type { CallStream } from '../link/call.ts'
 import { createCaller } from '../link/caller.ts'
 import { createLink } from '../link/link.ts'
 import type { OutgoingCall } from '../link/caller.ts'
-import type { AgentServer, CaptureSink, CaptureSummary, HydrateRequest } from '../port.ts'
+import type { AgentServer, CaptureSink, HydrateRequest } from '../port.ts'
 import { changesEndHead, contentHead, packEndHead, packHead, toWireChange } from '../wire-change.ts'
 import { receiveCapture } from './receive-capture.ts'
 import { answer, hydrated, contentMessage, execExit, execOutput, reported } from './reported.ts'
@@ -62,15 +62,12 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
   let onToolEnded: ((signal: AbortSignal) => Promise<void>) | undefined
   let onNews: (() => string) | undefined
   let captures: Promise<unknown> = Promise.resolve()
-  await caller.call('hello', { ...settings, maxFileBytes } satisfies InsideSettings, never).result
-
-  /** One at a time: calls queue up. */
-  function captureBy(
+  const capture = (
     method: string,
     sink: CaptureSink,
     signal: AbortSignal,
-    begin: (call: OutgoingCall) => Promise<void>,
-  ): Promise<CaptureSummary> {
+    begin: (call: OutgoingCall) => Promise<void> = async () => {},
+  ) => {
     const run = async () => {
       const giveUp = new AbortController()
       const forward = () => giveUp.abort(signal.reason)
@@ -90,6 +87,7 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
     captures = result.catch(() => {})
     return result
   }
+  await caller.call('hello', { ...settings, maxFileBytes } satisfies InsideSettings, never).result
 
   return {
     workdir: settings.workdir,
@@ -142,12 +140,12 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
     async toolEnded(signal) {
       await onToolEnded?.(signal)
     },
-    onToolEnded(capture) {
-      onToolEnded = capture
-    },
     news: () => onNews?.() ?? '',
     onNews(take) {
       onNews = take
+    },
+    onToolEnded(capture) {
+      onToolEnded = capture
     },
 
     async hydrate(request, signal) {
@@ -182,13 +180,23 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
       }
     },
 
-    capture: (sink, signal) => captureBy('capture', sink, signal, async () => {}),
+    capture: (sink, signal) => capture('capture', sink, signal),
+    captureHinted: (sink, signal) => capture('captureHinted', sink, signal),
 
     sync: ({ changes, contentOf }, sink, signal) =>
-      captureBy('sync', sink, signal, async (call) => {
+      capture('sync', sink, signal, async (call) => {
         await sendChanges(call, changes, contentOf)
         await call.send(changesEndHead)
       }),
+
+    hints(onHint, signal) {
+      const call = caller.call('hints', {}, signal)
+      void (async () => {
+        for await (const _ of call.messages) onHint()
+      })().catch(() => {})
+      // Without hints, captures find everything a little later.
+      call.result.catch(() => {})
+    },
 
     async keepWork(signal) {
       await caller.call('keepWork', {}, signal).result

@@ -16,6 +16,9 @@ import { applyChange } from './apply-change.ts'
 import type { WrittenWorkspace } from './hydrate.ts'
 import type { IgnoredPaths } from './ignored-paths.ts'
 import type { CapturedRepository } from './repository/captured-repository.ts'
+import type { PathHints } from './path-hints.ts'
+import type { AgentActivity } from './agent-activity.ts'
+import { expectFiles } from './vanished-files.ts'
 import { readContent, type ReadContent } from './read-content.ts'
 import {
   knownFolder,
@@ -27,7 +30,7 @@ import {
   type KnownPaths,
   type WorkspaceSummary,
 } from './workspace-state.ts'
-import { belowAny, type WorkspaceLook } from './workspace-look.ts'
+import { belowAny, type LookedAt, type WorkspaceLook } from './workspace-look.ts'
 
 /** Takes what a capture finds, in path order. */
 export interface CaptureOutput {
@@ -52,6 +55,8 @@ export interface CapturedWorkspace {
     output: CaptureOutput,
     signal: AbortSignal,
   ): Promise<WorkspaceSummary>
+  /** What hints have told of, as far as that can be known without a walk: new content, and new files in known folders. */
+  captureHinted(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
   /** Takes what has changed for no work of the agent's: the next capture compares with it, and its digest leaves it out. */
   absorb(signal: AbortSignal): Promise<void>
 }
@@ -69,7 +74,17 @@ export interface CapturedWorkspaceParts {
   readonly look: WorkspaceLook
   readonly ignored: IgnoredPaths
   readonly repository: CapturedRepository
+  readonly hints: PathHints
+  readonly activity: AgentActivity
   readonly maxFileBytes: number
+}
+
+interface Difference {
+  readonly changes: AsyncIterable<[CapturedChange, ReadContent | undefined]>
+  readonly next: KnownPaths
+  readonly changed: ReadonlySet<string>
+  readonly skips: Map<string, FileSkipReason>
+  sizeOf(key: string): bigint | undefined
 }
 
 /** What of the workspace the host has, and how it differs from what is there. */
@@ -78,12 +93,15 @@ export function createCapturedWorkspace({
   look,
   ignored,
   repository,
+  hints,
+  activity,
   maxFileBytes,
 }: CapturedWorkspaceParts): CapturedWorkspace {
   let known: KnownPaths = new Map()
   /** What these paths are to the host, which knows nothing of what was absorbed. */
   let absorbed = new Map<string, KnownPath | undefined>()
   let reported = new Set<string>()
+  let last = summarize(known, absorbed, 0)
   const absolute = (key: string) => pathBytes(Buffer.from(root).toString('latin1') + '/' + key)
 
   return {
@@ -91,6 +109,7 @@ export function createCapturedWorkspace({
       reported = new Set()
       const isIgnored = (key: string) => written.expected.get(key)?.ignored === true
       const tree = await look.begin(written.expected, written.gitlinks, signal)
+      hints.follow(tree.folders)
       const next = new Map<string, KnownPath>()
       for (const [key, file] of tree.files) {
         signal.throwIfAborted()
@@ -101,46 +120,49 @@ export function createCapturedWorkspace({
       for (const key of tree.empty) next.set(key, knownFolder)
       known = next
       absorbed = new Map()
-      return { ...summarize(known, absorbed, 0), wrong: differing(known, written.expected) }
+      last = summarize(known, absorbed, 0)
+      return { ...last, wrong: differing(known, written.expected) }
     },
 
-    capture: (output, signal) => captureFrom(known, new Set(), output, signal),
+    capture: (output, signal) => captureFrom(known, nothingGiven, output, signal),
 
     async sync(changes, output, signal) {
-      const given = new Map(known)
-      const keys = new Set<string>()
+      const from = new Map(known)
+      const given = new Set<string>()
       for await (const { change, content } of changes) {
         await applyChange(root, change, content)
         const key = pathKey(changePath(change))
-        keys.add(key)
+        given.add(key)
         const written = writtenPath(change, absolute(key))
-        if (written) given.set(key, written)
-        else given.delete(key)
+        if (written) from.set(key, written)
+        else from.delete(key)
       }
-      return captureFrom(given, keys, output, signal)
+      return captureFrom(from, given, output, signal)
+    },
+
+    async captureHinted(output, signal) {
+      const tree = await look.lookAt(hints.take(), known, signal)
+      const found = difference(tree, known, [...tree.files.keys()], signal)
+      return (await commit(found, nothingGiven, output, await putOut(found, output))).summary
     },
 
     async absorb(signal) {
-      const found = await difference(known, signal)
+      const found = await walkedDifference(known, signal)
       for await (const _ of found.changes) void _
       for (const key of found.changed) if (!absorbed.has(key)) absorbed.set(key, known.get(key))
       known = found.next
     },
   }
 
-  /** @param given paths of `before` that come from the host: they are no work that was absorbed. */
+  /** @param given paths of `from` that come from the host: none of them is work that was absorbed. */
   async function captureFrom(
-    before: KnownPaths,
+    from: KnownPaths,
     given: ReadonlySet<string>,
     output: CaptureOutput,
     signal: AbortSignal,
   ): Promise<WorkspaceSummary> {
-    const found = await difference(before, signal)
-    let changes = 0
-    for await (const [change, content] of found.changes) {
-      changes += 1
-      await output.change(change, content)
-    }
+    const found = await walkedDifference(from, signal)
+    const changes = await putOut(found, output)
     const own = await repository.changed(signal)
     try {
       if (own.report) await output.gitState(own.report, own.bytes())
@@ -153,12 +175,7 @@ export function createCapturedWorkspace({
         if (!reported.has(mark))
           await output.skipped(pathBytes(key), reason, size === undefined ? undefined : Number(size))
       }
-      const notLogged = new Map(absorbed)
-      for (const key of [...found.changed, ...given]) notLogged.delete(key)
-      const summary = summarize(found.next, notLogged, changes)
-      const { takesState } = await output.committed(summary)
-      known = found.next
-      absorbed = notLogged
+      const { summary, takesState } = await commit(found, given, output, changes)
       reported = reportedNow
       if (takesState) own.taken()
       else own.refused()
@@ -168,9 +185,56 @@ export function createCapturedWorkspace({
     }
   }
 
-  /** What is there now beside what is known; `next` and `changed` are whole when `changes` has come to its end. */
-  async function difference(from: KnownPaths, signal: AbortSignal) {
-    const tree = await look.look(from, signal)
+  async function putOut(found: Difference, output: CaptureOutput): Promise<number> {
+    let changes = 0
+    for await (const [change, content] of found.changes) {
+      changes += 1
+      await output.change(change, content)
+    }
+    return changes
+  }
+
+  async function commit(
+    found: Difference,
+    given: ReadonlySet<string>,
+    output: CaptureOutput,
+    changes: number,
+  ) {
+    const notLogged = new Map(absorbed)
+    for (const key of [...found.changed, ...given]) notLogged.delete(key)
+    // What is absorbed changes nothing for the host, so without changes the workspace is the one of before.
+    const isOther = found.changed.size > 0 || given.size > 0
+    const summary = isOther ? summarize(found.next, notLogged, changes) : { ...last, changes }
+    const { takesState } = await output.committed(summary)
+    known = found.next
+    absorbed = notLogged
+    last = summary
+    return { summary, takesState }
+  }
+
+  async function walkedDifference(from: KnownPaths, signal: AbortSignal): Promise<Difference> {
+    hints.forget()
+    const mayHaveChanged = activity.sinceLast()
+    const seen = await look.look(from, signal)
+    const tree = mayHaveChanged
+      ? seen
+      : await expectFiles(fileKeys(from, seen), seen, () => look.look(from, signal), signal)
+    hints.follow(tree.folders)
+    const isUnknown = belowAny(new Set(tree.unreadable))
+    const unreadable = new Set(tree.unreadable)
+    const keys = new Set([...tree.files.keys(), ...tree.empty])
+    // A path that could not be looked at is not gone, and only a walk that came to its end gets here.
+    for (const key of from.keys()) if (!unreadable.has(key) && !isUnknown(key)) keys.add(key)
+    return difference(tree, from, keys, signal)
+  }
+
+  /** What is there now at these paths beside `from`; `next` and `changed` are whole when `changes` has come to its end. */
+  function difference(
+    tree: LookedAt,
+    from: KnownPaths,
+    keys: Iterable<string>,
+    signal: AbortSignal,
+  ): Difference {
     const next = new Map(from)
     const changed = new Set<string>()
     const skips = new Map<string, FileSkipReason>()
@@ -179,11 +243,6 @@ export function createCapturedWorkspace({
     for (const key of tree.unsafe) skips.set(key, 'unsafe_name')
     for (const key of tree.unreadable) skips.set(key, 'unreadable')
     for (const key of tree.leftOut) skips.set(key, 'ignored')
-    const isUnknown = belowAny(new Set(tree.unreadable))
-    const unreadable = new Set(tree.unreadable)
-    const keys = new Set([...tree.files.keys(), ...tree.empty])
-    // A path that could not be looked at is not gone, and only a walk that came to its end gets here.
-    for (const key of from.keys()) if (!unreadable.has(key) && !isUnknown(key)) keys.add(key)
 
     async function* changes(): AsyncGenerator<[CapturedChange, ReadContent | undefined]> {
       for (const key of [...keys].sort()) {
@@ -251,6 +310,17 @@ export function createCapturedWorkspace({
     }
   }
 }
+
+/** The files that are known, but for those that a look could not see. */
+function fileKeys(known: KnownPaths, { unreadable }: LookedAt): string[] {
+  const unseen = new Set(unreadable)
+  const isUnseen = belowAny(unseen)
+  return [...known].flatMap(([key, entry]) =>
+    entry.fileType === 'dir' || unseen.has(key) || isUnseen(key) ? [] : [key],
+  )
+}
+
+const nothingGiven: ReadonlySet<string> = new Set()
 
 /** What a path is after a change was applied; undefined when it is gone. */
 function writtenPath(change: CapturedChange, path: Buffer): KnownPath | undefined {

@@ -4,6 +4,7 @@ import { contentOf } from '../content-of.ts'
 import type { CallHandler } from '../link/callee.ts'
 import type { CallStream } from '../link/call.ts'
 import { changesEndHead, contentHead, fromWireChange, toWireChange, type WireChange } from '../wire-change.ts'
+import { createAgentActivity, type AgentActivity } from './agent-activity.ts'
 import { createAgentWork, type AgentWork } from './agent-work.ts'
 import {
   createCapturedWorkspace,
@@ -17,14 +18,18 @@ import { runExec, type ExecParams } from './exec.ts'
 import { readWorkspaceFile, writeWorkspaceFile } from './files.ts'
 import { agentPaths, hydrateWorkspace, type HydrateParams } from './hydrate.ts'
 import { createIgnoredPaths } from './ignored-paths.ts'
+import { createPathHints, type PathHints } from './path-hints.ts'
 import { createCapturedRepository, type CapturedRepository } from './repository/captured-repository.ts'
 import { createWorkspaceLook } from './workspace-look.ts'
 import type { InsideSettings } from './settings.ts'
+import { VanishedFiles } from './vanished-files.ts'
 
 interface Ready {
   readonly settings: InsideSettings
   readonly workspace: CapturedWorkspace
   readonly repository: CapturedRepository
+  readonly hints: PathHints
+  readonly activity: AgentActivity
   readonly env: Readonly<Record<string, string>>
   readonly agentWork: AgentWork
   /** What was hydrated. */
@@ -48,25 +53,27 @@ export function createHandlers(): {
       const repository = createCapturedRepository(settings.workdir, settings.home)
       const ignored = createIgnoredPaths(settings.workdir, settings.home)
       const look = createWorkspaceLook({ root: settings.workdir, ignored, policy: settings.ignored })
+      const hints = createPathHints(settings.workdir)
+      const activity = createAgentActivity(settings.isolated)
       const workspace = createCapturedWorkspace({
         root: settings.workdir,
         look,
         ignored,
         repository,
+        hints,
+        activity,
         maxFileBytes: settings.maxFileBytes,
       })
       const env = settings.egressSocket === undefined ? {} : await startEgressRelay(settings.egressSocket)
       const agentWork = createAgentWork(settings.workdir, settings.home)
-      ready = { settings, workspace, repository, env, agentWork }
+      ready = { settings, workspace, repository, hints, activity, env, agentWork }
     },
     async ping() {},
     async exec(params: ExecParams, call: CallStream, signal: AbortSignal) {
-      const { settings, env } = need()
-      return runExec(params, call, signal, {
-        workdir: settings.workdir,
-        stopGraceMs: settings.stopGraceMs,
-        env,
-      })
+      const { settings, env, activity } = need()
+      const { workdir, stopGraceMs } = settings
+      const ended = activity.began()
+      return runExec(params, call, signal, { workdir, stopGraceMs, env }).finally(ended)
     },
     async hydrate(params: HydrateParams, call: CallStream, signal: AbortSignal) {
       const { settings, workspace, repository, env } = need()
@@ -104,10 +111,33 @@ export function createHandlers(): {
       await need().workspace.absorb(signal)
     },
     async capture(_: unknown, call: CallStream, signal: AbortSignal) {
-      return need().workspace.capture(captureTo(call), signal)
+      return need().workspace.capture(captureTo(call), signal).catch(endWhenVanished)
+    },
+    async captureHinted(_: unknown, call: CallStream, signal: AbortSignal) {
+      const { workspace, hints } = need()
+      const from = performance.now()
+      try {
+        return await workspace.captureHinted(captureTo(call), signal)
+      } finally {
+        hints.rest(restFactor * (performance.now() - from))
+      }
+    },
+    /** A message for each hint, until the host has heard enough. */
+    async hints(_: unknown, call: CallStream, signal: AbortSignal) {
+      let sending = false
+      const tell = () => {
+        if (sending) return
+        sending = true
+        void call
+          .send({})
+          .catch(() => {})
+          .finally(() => (sending = false))
+      }
+      need().hints.begin(tell, signal)
+      await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
     },
     async sync(_: unknown, call: CallStream, signal: AbortSignal) {
-      return need().workspace.sync(changesOf(call), captureTo(call), signal)
+      return need().workspace.sync(changesOf(call), captureTo(call), signal).catch(endWhenVanished)
     },
     async readFile({ path, maxBytes }: { path: string; maxBytes: number }, call: CallStream) {
       const bytes = await readWorkspaceFile(need().settings.workdir, path, maxBytes)
@@ -145,6 +175,16 @@ async function* changesOf(call: CallStream): AsyncGenerator<HostChange> {
   }
   throw new TuttiError('cancelled', 'The changes ended before they were whole.')
 }
+
+/** A sandbox whose files have vanished is lost, and its host finds that out as it finds out any other end. */
+function endWhenVanished(error: unknown): never {
+  if (!(error instanceof VanishedFiles)) throw error
+  process.stderr.write(error.message, () => process.exit(1))
+  throw error
+}
+
+/** Captures by hints take at most a tenth of the time. */
+const restFactor = 9
 
 function captureTo(call: CallStream): CaptureOutput {
   return {

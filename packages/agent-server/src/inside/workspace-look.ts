@@ -1,7 +1,7 @@
 import { chmodSync, lstatSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { TuttiError } from '@tutti/core'
-import { scanTree, type ScannedFile, type ScannedTree } from '@tutti/workspace'
+import { isFolder, scanFile, scanTree, type ScannedFile, type ScannedTree } from '@tutti/workspace'
 import { ancestors, emptyFolders } from './empty-folders.ts'
 import { submoduleFiles, type Gitlinks } from './submodule-files.ts'
 import type { IgnoredPaths } from './ignored-paths.ts'
@@ -23,6 +23,8 @@ export interface WorkspaceLook {
   /** Begins anew with these paths, which the host has. */
   begin(known: Before, gitlinks: Gitlinks, signal: AbortSignal): Promise<LookedAt>
   look(known: Before, signal: AbortSignal): Promise<LookedAt>
+  /** Only at these paths, and only those files of them for which the last look has everything else that there is to know. */
+  lookAt(keys: ReadonlySet<string>, known: Before, signal: AbortSignal): Promise<LookedAt>
 }
 
 export interface WorkspaceLookParts {
@@ -43,6 +45,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
   let seenFolders = new Set<string>()
   let crowded = new Set<string>()
   let rules = ''
+  let lastFolders: ReadonlySet<string> = new Set()
   const isGitlink = (key: string) => gitlinks.has(key)
   const rulesNow = (tree: ScannedTree) => `${ignored.excludeMark()}\n${rulesOf(tree)}`
 
@@ -170,7 +173,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
     const folders = tree.folders.filter((key) => !isIgnored(key) || known.get(key)?.mode === '040000')
     const special = tree.special.filter((key) => !inIgnored(key))
     const empty = emptyIn({ folders, unreadable: tree.unreadable }, [...files.keys(), ...ancestors(kept)])
-    const seen = { ...tree, files, special, empty, ignored: kept, leftOut: [...leftOut] }
+    const seen = { ...tree, files, folders, special, empty, ignored: kept, leftOut: [...leftOut] }
     return withSubmodules(seen, known, signal)
   }
 
@@ -180,6 +183,41 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
       if (ignoredPaths.has(key.slice(0, slash))) return key.slice(0, slash)
     }
     return ''
+  }
+
+  /** A file of which nothing but its content or its existence is new. */
+  function plainFile(key: string, known: Before): ScannedFile | undefined {
+    if (isRuleFile(key) || isGitlink(key) || lastFolders.has(key) || belowAny(new Set(gitlinks.keys()))(key))
+      return
+    const above = [...ancestors([key])]
+    if (!above.every((folder) => lastFolders.has(folder) && !known.has(folder) && isFolder(root, folder)))
+      return
+    const file = scanFile(root, key)
+    return file && file.stat.size <= maxLookedAt ? file : undefined
+  }
+
+  async function lookAt(keys: ReadonlySet<string>, known: Before, signal: AbortSignal): Promise<LookedAt> {
+    const files = new Map<string, ScannedFile>()
+    for (const key of keys) {
+      const file = plainFile(key, known)
+      if (file) files.set(key, file)
+    }
+    const inIgnored = belowAny(ignoredPaths)
+    const isSettled = (key: string) => known.has(key) || settled.has(key) || rules === noRules
+    const unknown = [...files.keys()].filter(
+      (key) => !isSettled(key) && !ignoredPaths.has(key) && !inIgnored(key),
+    )
+    const newlyIgnored = await ignored.of(unknown, signal)
+    for (const key of unknown) (newlyIgnored.has(key) ? ignoredPaths : settled).add(key)
+    for (const key of files.keys())
+      if (!known.has(key) && (ignoredPaths.has(key) || inIgnored(key))) files.delete(key)
+    const kept = new Set([...files.keys()].filter((key) => isKnownIgnored(known.get(key))))
+    return { ...nothingFound, files, ignored: kept, empty: new Set(), leftOut: [] }
+  }
+
+  const remembered = (seen: LookedAt): LookedAt => {
+    lastFolders = new Set(seen.folders)
+    return seen
   }
 
   return {
@@ -192,10 +230,23 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
       for (const [key, entry] of known) (isKnownIgnored(entry) ? ignoredPaths : settled).add(key)
       const tree = await scan(isGitlink, signal)
       rules = rulesNow(tree)
-      return nothingIgnored(tree, known, signal)
+      return remembered(await nothingIgnored(tree, known, signal))
     },
-    look,
+    look: async (known, signal) => remembered(await look(known, signal)),
+    lookAt,
   }
+}
+
+/** Of a file that is looked at by itself, in bytes: a large one is read no more often than a walk does it. */
+const maxLookedAt = 1n << 20n
+
+const nothingFound: ScannedTree = {
+  files: new Map(),
+  folders: [],
+  pruned: [],
+  special: [],
+  unsafe: [],
+  unreadable: [],
 }
 
 function newList(lists: Map<string, string[]>, key: string): string[] {

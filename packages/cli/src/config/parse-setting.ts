@@ -18,6 +18,7 @@ const choices: Partial<Record<SettingName, readonly string[]>> = {
   'log.level': ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'],
   'ensemble.strategy': strategyNames,
   'deliver.mode': ['ready', 'draft', 'none'],
+  'workspace.watch': ['no', 'yes'],
   'workspace.ignored': ['none', 'small', 'all'],
   'workspace.env_files': ['no', 'yes'],
   'blobs.conditional_writes': ['no', 'yes'],

@@ -176,6 +176,7 @@ function workerConfig(config: ResolvedConfig): WorkerConfig {
     'turn.checkpoint_interval': Number(config['turn.checkpoint_interval']),
     'turn.capture_timeout': Number(config['turn.capture_timeout']),
     'turn.state_interval': Number(config['turn.state_interval']),
+    'workspace.watch': config['workspace.watch'] as WorkerConfig['workspace.watch'],
     'workspace.ignored': config['workspace.ignored'] as WorkerConfig['workspace.ignored'],
     'workspace.env_files': config['workspace.env_files'] as WorkerConfig['workspace.env_files'],
     'sandbox.answer_timeout': Number(config['sandbox.answer_timeout']),

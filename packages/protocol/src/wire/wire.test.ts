@@ -41,7 +41,7 @@ const carried: fc.Arbitrary<RunEvent> = fc.oneof(
     type: fc.constant('tool_call_started' as const),
     callId: name,
     toolName: name,
-    args: fc.jsonValue(),
+    args: fc.json().map((text) => JSON.parse(text) as unknown),
     modelCallId: name,
   }),
   fc.record({ type: fc.constant('tool_call_delta' as const), callId: name, delta: text }),

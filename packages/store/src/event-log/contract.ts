@@ -163,6 +163,28 @@ export function testEventLogContract(name: string, createLog: () => Promise<Even
       expect(await events.read(log, 0, { types: ['none'] }, never)).toMatchObject({ records: [], next: 3 })
     })
 
+    test('reads no further than it is told', async () => {
+      await events.append(log, by(1), texts('a', 'b', 'c'), never)
+      const { records, next, head } = await events.read(log, 0, { until: 2 }, never)
+      expect([records.length, next, head.last]).toEqual([2, 2, 3])
+      const options = { until: 2, types: ['none'], waitMs: 20_000 }
+      for (const unchecked of [false, true])
+        expect(await events.read(log, 1, { ...options, unchecked }, never)).toMatchObject({
+          records: [],
+          next: 2,
+        })
+    })
+
+    test('a filtered read that checks no other records finds the same', async () => {
+      const mixed = ['text', 'command', 'text', 'command'].map((type) => ({ type, body: type }))
+      await events.append(log, by(1), mixed, never)
+      const read = (options: object) =>
+        events.read(log, 0, { types: ['command'], unchecked: true, ...options }, never)
+      expect(await read({})).toEqual(await events.read(log, 0, { types: ['command'] }, never))
+      expect(await read({ maxBytes: 1 })).toMatchObject({ records: [{ sequence: 2 }], next: 2 })
+      expect(await read({ types: ['none'] })).toMatchObject({ records: [], next: 4 })
+    })
+
     test('a filtered reader waits on over records of other types', async () => {
       const reading = events.read(log, 0, { waitMs: 20_000, types: ['command'] }, never)
       await events.append(log, by(1), texts('a'), never)

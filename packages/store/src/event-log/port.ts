@@ -48,8 +48,15 @@ export interface ReadOptions {
   readonly waitMs?: number
   /** Stop after the record that reaches this many bytes of body. Default 1 MiB. */
   readonly maxBytes?: number
+  /** Read no further than this position, and do not wait beyond it. */
+  readonly until?: number
   /** Only records of these types; numbers then have holes, and `next` says where to go on. */
   readonly types?: readonly string[]
+  /**
+   * With `types`: the other records are counted and not looked at, some ten times as fast. One that is missing is `data_loss`, one
+   * that is damaged is not noticed, also when the damage is to its type. Default false.
+   */
+  readonly unchecked?: boolean
 }
 
 export interface ReadResult {

@@ -57,7 +57,12 @@ export function createSqliteEventLog({
       return orCancelled(thread.call('expected', { log, producerId, epoch }), signal)
     },
 
-    async read(log, from, { waitMs = 0, maxBytes = defaultMaxBytes, types }, signal) {
+    async read(
+      log,
+      from,
+      { waitMs = 0, maxBytes = defaultMaxBytes, until = Number.MAX_SAFE_INTEGER, types, unchecked = false },
+      signal,
+    ) {
       if (!Number.isSafeInteger(from) || from < 0) {
         throw new TuttiError('invalid_argument', 'A position in a log is a whole number from 0.', {
           field: 'from',
@@ -70,11 +75,11 @@ export function createSqliteEventLog({
         const left = end - clock.monotonic()
         const waiter = left > 0 ? waiters.enter(log, position) : undefined
         try {
-          const ask = { log, from: position, maxBytes, ...(types && { types }) }
+          const ask = { log, from: position, maxBytes, until, unchecked, ...(types && { types }) }
           const result: ReadResult = await orCancelled(thread.call('read', ask), signal)
           const { records, next, head } = result
           const atEnd = next === head.last
-          if (records.length > 0 || (atEnd && (head.closed || !waiter))) return result
+          if (records.length > 0 || next >= until || (atEnd && (head.closed || !waiter))) return result
           position = next
           // A filtered read that stopped half-way has more to look at before it may wait.
           if (atEnd && waiter) await waitFor(waiter, left, clock, signal)

@@ -25,7 +25,9 @@ export interface ReadAsk {
   readonly log: LogId
   readonly from: number
   readonly maxBytes: number
+  readonly until: number
   readonly types?: readonly string[]
+  readonly unchecked?: boolean
 }
 
 export interface AppendAsk {

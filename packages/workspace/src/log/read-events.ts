@@ -8,18 +8,24 @@ export interface StoredEvent<T extends RunEvent['type']> {
   readonly at: number
 }
 
-/** Every event of these types that a log has now, in order, however many pages it takes; with `until`, those up to that position. */
+export interface ReadEventsOptions {
+  /** The last position to read. */
+  readonly until?: number
+  /** What `EventLog.read` says of it. */
+  readonly unchecked?: boolean
+}
+
+/** Every event of these types that a log has now, in order, however many pages it takes. */
 export async function* readEvents<T extends RunEvent['type']>(
   eventLog: EventLog,
   log: LogId,
   types: readonly T[],
   signal: AbortSignal,
-  until = Infinity,
+  { until = Number.MAX_SAFE_INTEGER, unchecked = false }: ReadEventsOptions = {},
 ): AsyncGenerator<StoredEvent<T>> {
   for (let from = 0; ;) {
-    const page = await eventLog.read(log, from, { types }, signal)
+    const page = await eventLog.read(log, from, { types, until, unchecked }, signal)
     for (const record of page.records) {
-      if (record.sequence > until) return
       yield { event: decodeRunEvent(record) as StoredEvent<T>['event'], at: record.at }
     }
     if (page.next >= Math.min(page.head.last, until) || page.next === from) return

@@ -59,7 +59,8 @@ const types = [
 ] as const
 
 /**
- * Reads the log: the latest checkpoint, and every later `file_change` folded to one state for each path. Call it when nobody else
+ * Reads what the log says of the workspace, and nothing else of it: whether all of it is whole says `checkLog`, which takes time with a long
+ * past. The latest checkpoint, and every later `file_change` folded to one state for each path. Call it when nobody else
  * can write the log as a sandbox any more.
  *
  * @param until a position of the log: the workspace as it was then
@@ -83,13 +84,20 @@ export async function recoverWorkspace(
   let exported: BlobId | undefined
   let ready: number | undefined
   let before: RecoveryEvent['reason'] | undefined
-  for await (const { event } of readEvents(eventLog, bcId, types, signal, until)) {
+  for await (const { event } of readEvents(eventLog, bcId, types, signal, {
+    unchecked: true,
+    ...(until !== undefined && { until }),
+  })) {
     switch (event.type) {
       case 'sandbox':
         if (event.state === 'ready') {
           ready = event.incarnation
           before = 'lost'
           missing.clear()
+          if (event.manifestDigest) {
+            manifestDigest = event.manifestDigest
+            hasCaptures = true
+          }
         } else if (event.incarnation === ready && event.state === 'destroyed') before = 'released'
         break
       case 'checkpoint':

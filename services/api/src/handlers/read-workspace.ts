@@ -18,7 +18,7 @@ import {
   type FileState,
   type PathState,
 } from '@tutti/workspace'
-import { eventPath, pathFields, recoverWorkspace } from '@tutti/workspace/log'
+import { checkLog, eventPath, pathFields, recoverWorkspace } from '@tutti/workspace/log'
 
 import { callerOf } from '../call-context.ts'
 import { agentIdOf } from '../commands.ts'
@@ -69,6 +69,7 @@ export function createReadWorkspace(deps: HandlerDeps) {
         field: 'at_offset_key',
       })
     const recovered = await recoverWorkspace(eventLog, bcId, signal, position)
+    await checkLog(eventLog, bcId, signal, position)
     lap('read the log')
     const commit = recovered.commit ?? row.baseCommit
     if (!commit) {

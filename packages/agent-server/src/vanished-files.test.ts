@@ -1,0 +1,60 @@
+import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestBench, never, recordCapture, shell, type TestBench } from './test-sandbox.ts'
+
+let bench: TestBench
+
+beforeAll(async () => {
+  bench = await createTestBench((folder) => {
+    for (const name of ['a', 'b', 'c', 'd', 'e']) writeFileSync(join(folder, name), name)
+  })
+})
+afterAll(() => bench.dispose())
+
+/** A sandbox, and its workspace as the host sees it. */
+async function hydrated() {
+  const { server } = await bench.start()
+  await server.hydrate(
+    { commit: bench.commit, branch: 'work', changes: [], contentOf: () => [] as never },
+    never,
+  )
+  const [workspace] = readdirSync(join(bench.folder, 'sandboxes'), {
+    recursive: true,
+    encoding: 'utf8',
+  }).filter(
+    (path) => path.endsWith('/workspace') && readdirSync(join(bench.folder, 'sandboxes', path)).includes('a'),
+  )
+  const remove = (...names: string[]) => {
+    for (const name of names) rmSync(join(bench.folder, 'sandboxes', workspace!, name))
+  }
+  return { server, remove }
+}
+
+test('files that vanish while nothing runs are no deletions of the agent’s: the sandbox is lost', async () => {
+  const { server, remove } = await hydrated()
+  remove('a', 'b')
+  const few = recordCapture()
+  await server.capture(few.sink, never)
+  expect(few.changes.map(({ action }) => action)).toEqual(['deleted', 'deleted'])
+  remove('c', 'd')
+  const many = recordCapture()
+  await expect(server.capture(many.sink, never)).rejects.toThrow()
+  expect(many.changes).toEqual([])
+  expect(await server.lost).toContain('2 of 3 files are gone from the workspace, and nothing ran in it')
+})
+
+test('what the agent removes is removed, also by a process that it left behind', async () => {
+  const { server } = await hydrated()
+  await shell(server, 'rm a b c d')
+  const first = recordCapture()
+  await server.capture(first.sink, never)
+  expect(first.changes).toHaveLength(4)
+  await shell(server, '(setsid sh -c "while [ ! -e go ]; do sleep 0.01; done; rm e go" >/dev/null 2>&1 &)')
+  await server.capture(recordCapture().sink, never)
+  await server.writeFile('go', Buffer.from(''), never)
+  while (await server.hasProcesses(never)) await new Promise((resolve) => setTimeout(resolve, 10))
+  const last = recordCapture()
+  await server.capture(last.sink, never)
+  expect(last.changes.map(({ action }) => action)).toEqual(['deleted'])
+})
