@@ -1,4 +1,3 @@
-import { readFileSync, writeFileSync } from 'node:fs'
 import type { TuttiClient } from '@tutti/client'
 import { limits } from '@tutti/core'
 import {
@@ -13,6 +12,7 @@ import { shellOutput, startAgent } from './agent-driver.ts'
 import { connect } from './connect.ts'
 import { killSandbox } from './sandboxes.ts'
 import { script } from './script.ts'
+import { watchMemory } from './watch-memory.ts'
 
 const temporalPath = inject('temporalServer')
 const MiB = 1 << 20
@@ -93,18 +93,3 @@ describe.skipIf(!temporalPath)('sizes of files after the loss of a sandbox', { t
     for (const grown of memory) expect(grown()).toBeLessThan(128 * MiB)
   })
 })
-
-/** Bytes by which a process has grown at most since now, in memory that is really there. */
-function watchMemory(pid: number): () => number {
-  // Makes the highest mark what it is now.
-  writeFileSync(`/proc/${pid}/clear_refs`, '5')
-  const before = inMemory(pid, 'VmRSS')
-  return () => inMemory(pid, 'VmHWM') - before
-}
-
-function inMemory(pid: number, field: 'VmRSS' | 'VmHWM'): number {
-  const [, kilobytes] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(
-    readFileSync(`/proc/${pid}/status`, 'utf8'),
-  )!
-  return Number(kilobytes) * 1024
-}

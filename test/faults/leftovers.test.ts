@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { Isolation } from '@tutti/proto'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
@@ -8,6 +9,30 @@ import { nothingLeft } from '../cases/nothing-left.ts'
 import { startEnsemble } from './ensemble-driver.ts'
 
 const temporalPath = inject('temporalServer')
+
+const longAgo = new Date('2020-01-01')
+
+/** What a process that was killed leaves besides its sandboxes; their names, or their age, tell that it is dead. */
+function leaveFiles(dataDir: string): string[] {
+  const mirrors = join(dataDir, 'mirrors')
+  const [inUse] = readdirSync(mirrors).filter((name) => /^[0-9a-f]{32}\.git$/.test(name))
+  const unused = join(mirrors, `${'0'.repeat(32)}.git`)
+  const folders = [
+    join(mirrors, inUse!, 'checks', 'check-1-1-dead'),
+    join(mirrors, `${'f'.repeat(32)}.git.new`),
+    join(dataDir, '..', 'tmp', 'tutti-probe-1-1-dead'),
+    unused,
+  ]
+  for (const path of folders) mkdirSync(path, { recursive: true })
+  const host = hostname().replaceAll(/[^A-Za-z0-9-]/g, '_')
+  const files = [
+    join(dataDir, 'blobs', 'tmp', `${host}.blob-1-1.half`),
+    join(mirrors, inUse!, 'objects', 'pack', 'tmp_pack_dead'),
+  ]
+  for (const path of files) writeFileSync(path, '')
+  for (const path of [unused, ...files]) utimesSync(path, longAgo, longAgo)
+  return [...folders, ...files]
+}
 
 describe.skipIf(!temporalPath)('what a killed server leaves', { timeout: 120_000 }, () => {
   let stack: TuttiStack
@@ -53,6 +78,11 @@ describe.skipIf(!temporalPath)('what a killed server leaves', { timeout: 120_000
     mkdirSync(join(root, 'f'.repeat(24), 'data'), { recursive: true })
     writeFileSync(join(root, `state-1-1-${'f'.repeat(24)}`), '{"version":1')
 
+    const [mirror] = readdirSync(join(stack.dataDir, 'mirrors')).filter((name) =>
+      /^[0-9a-f]{32}\.git$/.test(name),
+    )
+    const files = leaveFiles(stack.dataDir)
+
     await stack.start()
     // Those that were there are gone; what is there now belongs to the new incarnations.
     await vi.waitFor(
@@ -65,6 +95,9 @@ describe.skipIf(!temporalPath)('what a killed server leaves', { timeout: 120_000
       },
       { timeout: 10_000 },
     )
+    await vi.waitFor(() => expect(files.filter(existsSync)).toEqual([]), { timeout: 10_000 })
+    // Its owners went with the process, and its repository has agents.
+    expect(existsSync(join(stack.dataDir, 'mirrors', mirror!))).toBe(true)
     expect((await stack.run(['ensemble', 'stop', ensemble.ensembleId])).code).toBe(0)
     await ensemble.end()
     await nothingLeft(stack, 10_000)

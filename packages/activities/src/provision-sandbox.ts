@@ -70,7 +70,6 @@ export function createProvisionSandbox(
           signal,
         )
         const { sandbox, server, manifestDigest } = booted
-        if (recovered.before) await log.write(recoveryOf(incarnation, commit, booted, recovered))
         const gone = new AbortController()
         void server.lost.then(() => gone.abort())
         const tracker = createWorkspaceTracker({
@@ -107,25 +106,29 @@ export function createProvisionSandbox(
           killed: false,
         }
         server.onNews(() => takeNews(session))
+        try {
+          if (recovered.before) await log.write(recoveryOf(incarnation, commit, booted, recovered))
+          await log.write({
+            type: 'sandbox',
+            incarnation,
+            state: 'ready',
+            commit,
+            ...(isWhole(booted) && { manifestDigest }),
+          })
+          // What no sandbox had yet comes on top of what was proven.
+          await syncFiles(session, recovered.pending, signal)
+          const logSequence = await log.flush()
+          await deps.catalog.agents.project(bcId, { logSequence, baseCommit: base, incarnation }, signal)
+        } catch (thrown) {
+          // Nobody can come to know of this sandbox: the next attempt makes another one.
+          await discard(deps, sessions, session)
+          throw thrown
+        }
         sessions.add(session)
         captureBetweenTurns(deps, session)
         captureHinted(deps, session)
         watchAnswers(deps, session)
-        await log.write({
-          type: 'sandbox',
-          incarnation,
-          state: 'ready',
-          commit,
-          ...(isWhole(booted) && { manifestDigest }),
-        })
-        // What no sandbox had yet comes on top of what was proven.
-        await syncFiles(session, recovered.pending, signal).catch(async (error: unknown) => {
-          await discard(deps, sessions, session)
-          throw error
-        })
         followFileSyncs(deps, session, last)
-        const logSequence = await log.flush()
-        await deps.catalog.agents.project(bcId, { logSequence, baseCommit: base, incarnation }, signal)
       })
     return orFail(provision, setupReasons)
   }

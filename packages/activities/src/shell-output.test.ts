@@ -61,6 +61,22 @@ test('STR-06: ten thousand deltas keep head and tail inline and all of it as a b
   )
 })
 
+test('SEC-06 of endless output a limited part is stored: its beginning; the tail is there, and the count is right', async () => {
+  const blobs = createMemoryBlobStore()
+  const cap = createShellOutputCap(blobs)
+  const part = 'z'.repeat(1 << 20)
+  const parts = limits.maxShellOutputBytes / part.length + 3
+  let said = 0
+  for (let index = 0; index < parts; index += 1)
+    said += dataOf(await cap.pass(delta('a', part), never)).length
+  const last = await cap.pass(delta('a', 'the end'), never).then(() => cap.pass(exit('a'), never))
+  const [truncated] = shell(last)
+  if (truncated?.case !== 'truncated') throw new Error('nothing was left out')
+  expect(dataOf(last).endsWith('the end')).toBe(true)
+  expect(said + truncated.bytes + dataOf(last).length).toBe(parts * part.length + 'the end'.length)
+  expect((await blobs.get(truncated.blobId!, never)).length).toBe(limits.maxShellOutputBytes)
+})
+
 test('output that fits stays as it is, and makes no blob', async () => {
   const cap = createShellOutputCap(createMemoryBlobStore())
   expect(await cap.pass(delta('a', 'short'), never)).toEqual([delta('a', 'short')])

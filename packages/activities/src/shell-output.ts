@@ -8,7 +8,7 @@ import type { RunEvent, ShellOutput } from '@tutti/protocol'
 
 type ShellEvent = Extract<RunEvent, { type: 'shell_output_delta' }>
 
-/** Keeps the head and the tail of each call's output inline, and all of it as a blob (design §7). */
+/** Keeps the head and the tail of each call's output inline, and all of it as a blob (design §7), up to the limit. */
 export interface ShellOutputCap {
   /** The events to log in place of this one. */
   pass(event: ShellEvent, signal: AbortSignal): Promise<RunEvent[]>
@@ -27,6 +27,8 @@ interface Call {
   leftOut: number
   /** Everything that did not stay inline at the head is written here, after a copy of the head. */
   spool?: FileHandle
+  /** Bytes that are in it. */
+  spooled: number
   head: string[]
 }
 
@@ -39,10 +41,12 @@ export function createShellOutputCap(blobs: BlobStore): ShellOutputCap {
       call.spool = await open(path, 'wx+', 0o600)
       // Without a name it is gone with the process, however that ends.
       await rm(path)
-      await call.spool.write(call.head.join(''))
+      call.spooled += (await call.spool.write(call.head.join(''))).bytesWritten
       call.head = []
     }
-    await call.spool.write(data)
+    // Endless output must not fill the disk of the host; a character that is cut in two is the last one.
+    const bytes = Buffer.from(data).subarray(0, limits.maxShellOutputBytes - call.spooled)
+    if (bytes.length > 0) call.spooled += (await call.spool.write(bytes)).bytesWritten
   }
 
   const keepTail = (call: Call, part: { case: 'stdout' | 'stderr'; data: string }) => {
@@ -78,7 +82,8 @@ export function createShellOutputCap(blobs: BlobStore): ShellOutputCap {
       if (shell.case === 'exit') return [...(await finish(callId, signal)), event]
       if (!('data' in shell)) return [event]
       let call = calls.get(callId)
-      if (!call) calls.set(callId, (call = { inline: 0, tail: [], tailBytes: 0, leftOut: 0, head: [] }))
+      if (!call)
+        calls.set(callId, (call = { inline: 0, tail: [], tailBytes: 0, leftOut: 0, spooled: 0, head: [] }))
       const bytes = Buffer.byteLength(shell.data)
       if (!call.spool && call.inline + bytes <= limits.shellHeadBytes) {
         call.inline += bytes

@@ -168,7 +168,7 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
 function treeChange(change: CapturedChange, blobs: BlobStore, signal: AbortSignal): TreeChange {
   const file = changedFile(change)
   // To a commit, what was at the path of an empty folder or of an ignored file is gone.
-  if (!file || file.ignored) return { path: changePath(change), deleted: true }
+  if (!file || isInNoCommit(change)) return { path: changePath(change), deleted: true }
   const { path, mode, size, hash } = file
   return { path, mode, size, content: () => blobs.stream(hash, signal) }
 }

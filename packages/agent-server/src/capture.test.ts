@@ -234,6 +234,7 @@ describe('capture', () => {
     expect(named(await capture(server))).toEqual([
       '+ deep/er 040000',
       '- deep/er/tool.sh',
+      '+ ignored/four 040000',
       '+ one 040000',
       '+ two/three 040000',
       '+ \xc3\xa9 040000',
@@ -316,6 +317,7 @@ describe('capture', () => {
       { path: '.git', reason: 'unreadable' },
       { path: '.GIT', reason: 'unsafe_name' },
       { path: 'a\\.git', reason: 'unsafe_name' },
+      { path: 'nested/.git', reason: 'repository' },
     ])
     await destroy()
   })
@@ -356,6 +358,9 @@ describe('capture', () => {
     const recorded = await capture(server)
     expect(named(recorded)).toEqual([])
     expect(recorded.skipped).toEqual([{ path: 'shut/a', reason: 'unreadable' }])
+    // But one of which nothing is known, and folders on the way to what nobody can look at, are.
+    await shell(server, 'mkdir -p on/way lone; echo 1 > lone/a; mkdir -m 000 on/way/shut; chmod 600 lone')
+    expect(named(await capture(server))).toEqual(['+ lone 040000', '+ on/way 040000'])
     await destroy()
   })
 

@@ -68,6 +68,29 @@ describe('ignored files in a workspace', { timeout: 60_000 }, () => {
     return server
   }
 
+  test('what is not kept among them is told of, unless it lies in a folder that is left out', async () => {
+    const server = await start()
+    await shell(
+      server,
+      'mkdir -p cache/run cache/dist; mkfifo cache/run/pipe cache/dist/pipe; echo d > cache/dist/d; git init -q cache/dep; echo x > cache/dep/x',
+    )
+    const { found, skipped } = await captured(server)
+    expect(found).toEqual(['i cache/dep/x', '+ cache/run'])
+    expect(skipped).toEqual(['cache/dep/.git repository', 'cache/dist/ ignored', 'cache/run/pipe special'])
+    expect(await captured(server)).toMatchObject({ found: [], skipped: [] })
+    await server.close()
+  })
+
+  test('folders with nothing in them are kept, but for those that are made again', async () => {
+    const server = await start()
+    await shell(server, 'mkdir -p cache/a/b cache/dist/c node_modules/d')
+    const { found, skipped } = await captured(server)
+    expect(found).toEqual(['+ cache/a/b'])
+    expect(skipped).toEqual(['cache/dist/ ignored', 'node_modules/ ignored'])
+    expect(await captured(server)).toMatchObject({ found: [], skipped: [] })
+    await server.close()
+  })
+
   test('are captured with their mark, or told of by path: a folder that is made again as a whole', async () => {
     const server = await start()
     await shell(
@@ -93,7 +116,7 @@ describe('ignored files in a workspace', { timeout: 60_000 }, () => {
     expect((await shell(next, 'cat dev.local cache/small; git status --porcelain')).stdout).toBe('1\n1\n')
     await shell(next, 'rm dev.local; head -c 2000000 /dev/zero > cache/small')
     expect(await captured(next)).toMatchObject({
-      found: ['- cache/small', '- dev.local'],
+      found: ['+ cache', '- cache/small', '- dev.local'],
       skipped: ['cache/small ignored'],
     })
     await server.close()

@@ -7,8 +7,8 @@ import type { AgentConfig } from '@tutti/core'
 import { changedFile } from '@tutti/workspace'
 import {
   createLocalSandboxes,
+  type HostSandboxProvider,
   type LocalSandboxesOptions,
-  type LocalSandboxProvider,
   type Sandbox,
   type SandboxSpec,
 } from '@tutti/sandbox'
@@ -22,7 +22,7 @@ import type { AgentServer, CapturedChange, CaptureSink, GitStateReport } from '.
 export interface TestBench {
   readonly folder: string
   readonly commit: string
-  readonly provider: LocalSandboxProvider
+  readonly provider: HostSandboxProvider
   start(options?: StartTestOptions): Promise<{ sandbox: Sandbox; server: AgentServer }>
   dispose(): Promise<void>
 }

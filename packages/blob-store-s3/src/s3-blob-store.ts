@@ -64,6 +64,9 @@ export function createS3BlobStore(options: S3BlobStoreOptions): S3BlobStore {
       }
     },
 
+    // Not every server lets them be listed.
+    removeLeftovers: (signal) => abortAbandonedUploads(client, settings, signal).catch(() => {}),
+
     putAll: (contents, signal) => putEach(store.put, contents, limits.parallelPuts, signal),
 
     close() {

@@ -4,6 +4,7 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import type { BlobId } from '@tutti/core'
+import { passingName } from '@tutti/processes'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { testBlobStoreContract } from './contract.ts'
 import { createFilesystemBlobStore } from './filesystem.ts'
@@ -65,7 +66,7 @@ test('a new store removes what a killed put left, and nothing of a living proces
   })
   await new Promise((resolve) => child.once('message', resolve))
   const temporaries = join(root, 'tmp')
-  const living = `${hostname().replaceAll(/[^A-Za-z0-9-]/g, '_')}.${process.pid}.fresh`
+  const living = `${hostname().replaceAll(/[^A-Za-z0-9-]/g, '_')}.${passingName('blob')}.fresh`
   await mkdir(temporaries, { recursive: true })
   await writeFile(join(temporaries, living), '')
   await writeFile(join(temporaries, 'elsewhere.1.old'), '')
@@ -77,7 +78,8 @@ test('a new store removes what a killed put left, and nothing of a living proces
 
   child.kill('SIGKILL')
   await new Promise((resolve) => child.once('exit', resolve))
-  await createFilesystemBlobStore({ root }).put(bytesOf('two'), never)
+  // A store that goes on is told to look.
+  await store.removeLeftovers!(never)
   expect(await readdir(temporaries)).toEqual([living])
 })
 

@@ -144,6 +144,11 @@ export function createFilesystemBlobStore({
       return new Uint8Array(Buffer.concat(chunks))
     },
 
+    async removeLeftovers(signal) {
+      throwIfCancelled(signal)
+      await removeLeftovers(temporaries)
+    },
+
     async has(id, signal) {
       throwIfCancelled(signal)
       checkRead(id, undefined)

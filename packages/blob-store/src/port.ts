@@ -56,6 +56,9 @@ export interface BlobStore {
   /** How many bytes the blob has. As cheap as {@link has}. @throws TuttiError `not_found` when there is no such blob. */
   size(id: BlobId, signal: AbortSignal): Promise<number>
 
+  /** Removes what killed puts left, and nothing of one that goes on. For the reaper. Absent where nothing can be left. */
+  removeLeftovers?(signal: AbortSignal): Promise<void>
+
   /**
    * Lets a client read the blob, or ranges of it, from the store itself. Not told here whether there is such a blob. The client hashes
    * what it gets: nobody else does. Absent where a store has no address of its own; clients then read through the API.

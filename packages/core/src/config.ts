@@ -29,6 +29,30 @@ export const settings = {
     'TUTTI_MAX_SANDBOXES',
     'one agent can keep one core busy',
   ),
+  'sandboxes.provider': setting(
+    'text',
+    'local',
+    'TUTTI_SANDBOXES_PROVIDER',
+    'bubblewrap needs no engine and no image; `docker` makes containers of Docker or Podman',
+  ),
+  'sandboxes.image': setting(
+    'text',
+    '',
+    'TUTTI_SANDBOXES_IMAGE',
+    'what containers are made of; needed for them, as only you know what your agents work with',
+  ),
+  'sandboxes.engine': setting(
+    'text',
+    '',
+    'TUTTI_SANDBOXES_ENGINE',
+    'path of the socket of the container engine; empty: DOCKER_HOST, else the usual places',
+  ),
+  'sandboxes.pull': setting(
+    'text',
+    'never',
+    'TUTTI_SANDBOXES_PULL',
+    'what runs is what somebody put there; `missing` fetches an image that the engine does not have',
+  ),
   'sandbox.memory': setting(
     'bytes',
     2 * 1024 ** 3,

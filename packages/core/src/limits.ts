@@ -19,6 +19,8 @@ export const limits = {
   /** Shell output of one call that stays inline: the head and the tail, in bytes each; all of it is a blob. */
   shellHeadBytes: 64 << 10,
   shellTailBytes: 64 << 10,
+  /** What is stored of the output of one call, in bytes: a long build's, and no more than a disk can take from many. */
+  maxShellOutputBytes: 64 << 20,
   /** One captured file, in bytes; a larger one is skipped with an event. */
   maxFileBytes: 512 << 20,
   /** What one capture may bring of the agent's own commits and staged files, in bytes. */

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TuttiError } from '@tutti/core'
+import { isAbandoned, passingName } from '@tutti/processes'
 import { fsckComplaint } from './push.ts'
 import type { GitOutput, GitRunner } from './run-git.ts'
 
@@ -9,8 +10,10 @@ import type { GitOutput, GitRunner } from './run-git.ts'
 const limitMs = 30 * 60_000
 /** One object in memory: no file of an agent's is larger. */
 const maxObject = '1g'
-/** A folder of this age is of somebody who died. */
+/** A folder of this age is of somebody who died, also where its name does not tell. */
 const abandonedMs = 2 * limitMs
+const kind = 'check'
+const checksIn = (mirror: string): string => join(mirror, 'checks')
 
 /** Opens a pack from its start, each time. */
 export type OpenPack = () => AsyncIterable<Uint8Array>
@@ -35,11 +38,8 @@ export async function checkPack(
   { sourceObjects, onto }: PackSurroundings,
   signal: AbortSignal,
 ): Promise<void> {
-  const checks = join(mirror, 'checks')
-  await mkdir(checks, { recursive: true })
-  await removeAbandoned(checks)
-  const objects = join(checks, randomUUID())
-  await mkdir(objects)
+  const objects = join(checksIn(mirror), `${passingName(kind)}-${randomUUID()}`)
+  await mkdir(objects, { recursive: true })
   const index = (open: OpenPack, ...options: string[]) =>
     git.run(['index-pack', '--stdin', '--threads=1', ...options], {
       gitDir: mirror,
@@ -85,10 +85,13 @@ const lacksContent = ({ stdout, stderr }: GitOutput): boolean =>
 /** In a list of folders a colon parts them, unless they are quoted. */
 const quoted = (path: string): string => `"${path.replace(/["\\]/g, '\\$&')}"`
 
-async function removeAbandoned(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
+/** Removes the folders of checks whose process is dead. For the sweep of mirrors. */
+export async function removeAbandonedChecks(mirror: string): Promise<void> {
+  const folder = checksIn(mirror)
+  for (const name of await readdir(folder).catch(() => [])) {
     const path = join(folder, name)
     const stats = await stat(path).catch(() => undefined)
-    if (stats && Date.now() - stats.mtimeMs > abandonedMs) await rm(path, { recursive: true, force: true })
+    const isOld = stats !== undefined && Date.now() - stats.mtimeMs > abandonedMs
+    if (isOld || isAbandoned(kind, name)) await rm(path, { recursive: true, force: true })
   }
 }

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, rm, stat, utimes } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { checkRefName, createSingleFlight, TuttiError, throwIfCancelled } from '@tutti/core'
+import { withProcessLock } from '@tutti/processes'
 import { LRUCache } from 'lru-cache'
 import { identityEnvironment } from './hardened.ts'
 import { withLockRepair } from './lock-repair.ts'
@@ -9,7 +10,7 @@ import { parseLocation, type Location } from './location.ts'
 import { areJoined, exists, makeStores, type MirrorStores } from './mirror-stores.ts'
 import { createMirror, type KnownHashes } from './mirror.ts'
 import type { Mirror, Mirrors } from './port.ts'
-import { withProcessLock } from './process-lock.ts'
+import { sweepMirrors } from './sweep-mirrors.ts'
 import { mayBeHash } from './ref-name.ts'
 import { createGitRunner, type GitLogEntry, type GitRunner } from './run-git.ts'
 import { defaultBranchOf, fetchSource, hasRef, readSourceHead, sourceRefs } from './source.ts'
@@ -23,6 +24,8 @@ export interface MirrorsOptions {
 }
 
 const [keptMirrors, keptHashes] = [100, 10_000]
+/** A sweep does not wait for whoever fetches a source: it comes again. */
+const lockPatienceMs = 200
 
 /**
  * Mirrors below `root`, one per location, named by the hash of the location, each with the source's own store beside it. Making
@@ -45,6 +48,14 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
     const name = createHash('sha256').update(address).digest('hex').slice(0, 32)
     return { mirror: join(root, `${name}.git`), source: join(root, `${name}.source.git`) }
   }
+  /** Undefined for a location of which there is none. */
+  const mirrorPathOf = (text: string): string | undefined => {
+    try {
+      return storesOf(parseLocation(text)).mirror
+    } catch {
+      return undefined
+    }
+  }
   const withLock = async <T>({ mirror }: MirrorStores, signal: AbortSignal, work: () => Promise<T>) => {
     await mkdir(home, { recursive: true, mode: 0o700 })
     return await withProcessLock(`${mirror}.lock`, signal, work)
@@ -65,6 +76,8 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
           fetchSource(git, source, location, head.commit !== undefined, signal),
         )
       }
+      // When it was last opened, for the sweep.
+      await utimes(stores.mirror, new Date(), new Date())
       return mirrorOf(stores, location)
     })
   }
@@ -99,6 +112,25 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
       })
       await rm(lock, { force: true })
       known.delete(mirror)
+    },
+
+    async sweep({ inUse, unusedSince }, signal) {
+      const withLock = async (path: string, work: () => Promise<void>) => {
+        const patience = AbortSignal.any([signal, AbortSignal.timeout(lockPatienceMs)])
+        await withProcessLock(`${path}.lock`, patience, work).catch((error: unknown) => {
+          throwIfCancelled(signal)
+          if (!(error instanceof TuttiError && error.code === 'cancelled')) throw error
+        })
+      }
+      const isUnused = async (path: string) => {
+        const stats = await stat(path).catch(() => undefined)
+        if (stats && stats.mtimeMs > unusedSince) return false
+        const needed = (await inUse()).flatMap((text) => mirrorPathOf(text) ?? [])
+        return !needed.includes(path)
+      }
+      const removed = await sweepMirrors(root, { withLock, isUnused })
+      for (const path of removed) known.delete(path)
+      return removed
     },
 
     async defaultBranch(text, signal) {

@@ -140,6 +140,17 @@ export interface Mirrors {
   attach(location: string, signal: AbortSignal): Promise<Mirror>
   /** Forgets a repository that is gone for good: nobody may open it at the same time. Does nothing when there is no mirror. */
   remove(location: string, signal: AbortSignal): Promise<void>
+  /**
+   * Removes mirrors that nobody owns, and what killed processes left in the others. For the reaper; several may sweep at once.
+   *
+   * @param request.inUse locations that somebody needs; asked again while a mirror is locked, so that one that is opened meanwhile stays
+   * @param request.unusedSince epoch milliseconds: a mirror that was opened later stays in any case
+   * @returns paths of the mirrors that were removed.
+   */
+  sweep(
+    request: { readonly inUse: () => Promise<readonly string[]>; readonly unusedSince: number },
+    signal: AbortSignal,
+  ): Promise<readonly string[]>
   /** Default branch of the source; `main` while it is empty. @throws TuttiError `failed_precondition` when its HEAD is detached and no branch stands out. */
   defaultBranch(location: string, signal: AbortSignal): Promise<string>
   /**

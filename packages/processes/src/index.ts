@@ -1,4 +1,5 @@
 export { isAbandoned, passingName } from './passing-name.ts'
+export { withProcessLock } from './process-lock.ts'
 export { isRunning, isSameProcess, processStart } from './process-start.ts'
 export {
   allPids,

@@ -181,6 +181,8 @@ export type FileSkipReason =
   | 'ignored'
   /** A submodule that could not be checked out again; what was changed in it is there. */
   | 'submodule'
+  /** The `.git` of a repository below the workspace: the files beside it are captured, its history is not. */
+  | 'repository'
   /** git finds an object of the agent's unsafe. */
   | 'unsafe_object'
 

@@ -16,10 +16,10 @@ import {
   type CapturedChange,
 } from '@tutti/agent-server'
 import { processesMarked } from '@tutti/processes'
-import type { Sandbox } from '@tutti/sandbox'
+import type { HostSandboxProvider, Sandbox } from '@tutti/sandbox'
 import { importTestImage, startPodman, type PodmanEngine } from '@tutti/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
-import { createDockerSandboxes, type DockerSandboxProvider } from './docker-sandboxes.ts'
+import { createDockerSandboxes } from './docker-sandboxes.ts'
 import { testPolicy } from './test-policy.ts'
 
 declare module 'vitest' {
@@ -33,7 +33,7 @@ const never = new AbortController().signal
 
 describe.skipIf(why !== '')(`an agent server in a container ${why}`, () => {
   let engine: PodmanEngine
-  let provider: DockerSandboxProvider
+  let provider: HostSandboxProvider
   let folder: string
   let commit: string
   let serverPath: string

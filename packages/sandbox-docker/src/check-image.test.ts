@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { importTestImage, startPodman, type PodmanEngine, type TestImage } from '@tutti/testkit'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
+import { describeDockerSandbox } from './describe-docker-sandbox.ts'
 import { createTestSubject, never, type TestSubject } from './test-subject.ts'
 
 declare module 'vitest' {
@@ -20,14 +24,20 @@ describe.skipIf(why !== '')(`images that cannot be used ${why}`, () => {
       (error: unknown) => error,
     )
   }
+  const describeImage = async (image: string) => {
+    const root = mkdtempSync(join(tmpdir(), 'tutti-docker-'))
+    onTestFinished(() => rmSync(root, { recursive: true }))
+    return describeDockerSandbox({ root, nodePath: process.execPath, image, socketPath: engine.socketPath })
+  }
   beforeAll(async () => {
     engine = await startPodman()
   })
   afterEach(async () => {
     // Neither a sandbox nor the container that tried the image.
     expect(await engine.podman('ps', '--all', '--quiet')).toBe('')
-    expect(subject?.folders()).toEqual([])
+    expect(subject?.folders() ?? []).toEqual([])
     await subject?.dispose()
+    subject = undefined
   })
   afterAll(async () => {
     await engine?.dispose()
@@ -47,6 +57,19 @@ describe.skipIf(why !== '')(`images that cannot be used ${why}`, () => {
       message: expect.stringMatching(message) as string,
     })
     expect(String(error)).toContain(image)
+    // In the same words, for doctor.
+    const { engine: found, image: usable, problem } = await describeImage(image)
+    expect(found).toMatchObject({ kind: 'podman', socketPath: engine.socketPath })
+    expect(usable).toBeUndefined()
+    expect(problem).toMatch(message)
+  })
+
+  test('one that can be used is described with what it has', async () => {
+    const image = await importTestImage(engine, 'complete')
+    const version = expect.stringMatching(/^2\.\d+/) as string
+    const described = await describeImage(image)
+    expect(described.image).toEqual({ name: image, git: version, glibc: version })
+    expect(described.problem).toBeUndefined()
   })
 
   test('a missing one is not fetched, and the error has the command that does', async () => {

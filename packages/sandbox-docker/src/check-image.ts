@@ -15,6 +15,9 @@ export interface CheckedImage extends FoundImage {
   /** Its own users and groups, as they stand in /etc/passwd and /etc/group. */
   readonly passwd: string
   readonly group: string
+  /** Versions of what it has, for people. */
+  readonly git: string
+  readonly glibc: string
 }
 
 export interface CheckRequest {
@@ -41,7 +44,7 @@ const maxOutputBytes = 1 << 20
 /** Four parts with {@link mark} between them, by nothing but a shell where the image has nothing else. */
 const script = `
 git --version 2>&1; echo "${mark}"
-${insidePaths.node} --version 2>&1; echo "${mark}"
+${insidePaths.node} -p 'process.version + " " + process.report.getReport().header.glibcVersionRuntime' 2>&1; echo "${mark}"
 cat /etc/passwd 2>/dev/null; echo "${mark}"
 cat /etc/group 2>/dev/null
 `
@@ -70,8 +73,10 @@ export async function checkImage(request: CheckRequest, signal: AbortSignal): Pr
   }
   if (!/^git version /m.test(git))
     throw refuse(`it has no git (${words(git)})`, 'add git to it, or take an image that has it')
-  return { ...image, passwd, group }
+  return { ...image, passwd, group, git: wordAt(git, 2), glibc: wordAt(node, 1) }
 }
+
+const wordAt = (line: string, index: number): string => line.trim().split(' ')[index] ?? ''
 
 const words = (text: string): string =>
   text.trim().split('\n').slice(-3).join(' ').slice(0, 300) || 'no answer'

@@ -2,7 +2,7 @@ import { mkdir, readdir, realpath } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { orCancelled, settings, systemClock, throwIfCancelled, TuttiError, type Clock } from '@tutti/core'
 import { isAbandoned } from '@tutti/processes'
-import type { SandboxProvider, SandboxRef, SandboxSpec } from '@tutti/sandbox'
+import type { HostSandboxProvider, SandboxRef, SandboxSpec } from '@tutti/sandbox'
 import { canMountDisk, checkMounts, createMountGuard, removeDisk, sandboxId } from '@tutti/sandbox/host'
 import type { ContainerInfo } from 'dockerode'
 import { checkImage, type CheckedImage } from './check-image.ts'
@@ -49,22 +49,14 @@ export interface DockerSandboxesOptions {
   readonly disk?: 'mount' | 'watchdog'
 }
 
-export interface DockerSandboxProvider extends SandboxProvider {
-  readonly name: 'docker'
-  /** Ends every sandbox under the root whose maker process is dead. Returns what was ended. For the start and the reaper. */
-  reap(signal: AbortSignal): Promise<readonly SandboxRef[]>
-  /** Kills and removes every sandbox of this process at once. Synchronous: the process exits next. */
-  kill(): void
-}
-
 /**
  * Sandboxes as containers of a Docker or Podman engine on this host, over its API.
  *
  * Their writable folders are this host's, below `root`, with the same limits as those of local sandboxes. A container ends when the process
- * that made it goes away, as its input does, or by the next {@link DockerSandboxProvider.reap}. So `attach` only finds sandboxes of
+ * that made it goes away, as its input does, or by the next {@link HostSandboxProvider.reap}. So `attach` only finds sandboxes of
  * this process.
  */
-export function createDockerSandboxes(options: DockerSandboxesOptions): DockerSandboxProvider {
+export function createDockerSandboxes(options: DockerSandboxesOptions): HostSandboxProvider {
   const { nodePath, stopGraceMs = settings['stop.grace'].default, clock = systemClock } = options
   const root = resolve(options.root)
   const living = new Map<string, Promise<DockerSandbox>>()
@@ -180,7 +172,7 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): DockerSa
     made.delete(id)
   }
 
-  const provider: DockerSandboxProvider = {
+  const provider: HostSandboxProvider = {
     name: 'docker',
 
     async create(spec, signal) {
@@ -231,14 +223,21 @@ export function createDockerSandboxes(options: DockerSandboxesOptions): DockerSa
     async reap(signal) {
       const engine = await connect(signal)
       const orphans = (await containers(engine, signal)).filter(({ Labels }) => isOrphan(Labels))
-      for (const { Id } of orphans) await removeContainer(engine, Id, signal)
+      const ended: SandboxRef[] = []
+      const failures: unknown[] = []
+      for (const { Id, Labels } of orphans) {
+        await removeContainer(engine, Id, signal).then(
+          () => Labels[labelNames.id] !== undefined && ended.push(refOf(Labels)),
+          (error: unknown) => failures.push(error),
+        )
+      }
+      // What a container still has mounted cannot be removed, and is tried again with it.
       for (const name of await foldersOf(
         (folder) => isAbandoned(diskFolderKind, folder) || isAbandoned('probe', folder),
       ))
-        await removeDisk(join(root, name))
-      return orphans
-        .filter(({ Labels }) => Labels[labelNames.id] !== undefined)
-        .map(({ Labels }) => refOf(Labels))
+        await removeDisk(join(root, name)).catch((error: unknown) => failures.push(error))
+      if (failures.length > 0) throw failures[0]
+      return ended
     },
 
     kill() {

@@ -1,5 +1,2 @@
-export {
-  createDockerSandboxes,
-  type DockerSandboxesOptions,
-  type DockerSandboxProvider,
-} from './docker-sandboxes.ts'
+export { createDockerSandboxes, type DockerSandboxesOptions } from './docker-sandboxes.ts'
+export { describeDockerSandbox, type DockerSandboxDescription } from './describe-docker-sandbox.ts'

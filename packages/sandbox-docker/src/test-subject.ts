@@ -2,12 +2,8 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SandboxLimits, SandboxPolicy } from '@tutti/core'
-import type { Exec, ExecExit, Sandbox } from '@tutti/sandbox'
-import {
-  createDockerSandboxes,
-  type DockerSandboxesOptions,
-  type DockerSandboxProvider,
-} from './docker-sandboxes.ts'
+import type { Exec, ExecExit, HostSandboxProvider, Sandbox } from '@tutti/sandbox'
+import { createDockerSandboxes, type DockerSandboxesOptions } from './docker-sandboxes.ts'
 import { testPolicy } from './test-policy.ts'
 
 export const never = new AbortController().signal
@@ -24,7 +20,7 @@ export interface Running {
 /** For tests: a provider in a folder of its own, and shell lines as main programs of its sandboxes. */
 export interface TestSubject {
   readonly folder: string
-  readonly provider: DockerSandboxProvider
+  readonly provider: HostSandboxProvider
   readonly run: (
     line: string,
     change?: {

@@ -16,7 +16,8 @@ export interface LocalSandboxDescription {
   readonly diskNote: string
 }
 
-const diskNotes = {
+/** What limits the disk of a sandbox on this host, and what would be better where it is not the kernel. */
+export const diskNotes = {
   mount: 'bytes and files of a sandbox are limited by a file system of that size',
   watchdog:
     'bytes and files of a sandbox are measured every second and it is killed above its limit (as root with e2fsprogs, the kernel limits them)',

@@ -2,17 +2,15 @@ export type {
   Exec,
   ExecExit,
   ExecRequest,
+  HostSandboxProvider,
   LimitName,
   Sandbox,
   SandboxProvider,
   SandboxRef,
   SandboxSpec,
 } from './port.ts'
-export {
-  createLocalSandboxes,
-  type LocalSandboxesOptions,
-  type LocalSandboxProvider,
-} from './local-sandboxes.ts'
+export { createLocalSandboxes, type LocalSandboxesOptions } from './local-sandboxes.ts'
 export type { LimiterKind } from './resource-group.ts'
+export { removeAbandonedProbeRoots, withProbeRoot } from './probe-root.ts'
 export { sandboxMarker } from './sandbox-marker.ts'
 export { describeLocalSandbox, type LocalSandboxDescription } from './describe-local-sandbox.ts'

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { settings, systemClock, throwIfCancelled, TuttiError, type Clock } from '@tutti/core'
-import { bootId, processStart } from '@tutti/processes'
+import { bootId, processStart, withProcessLock } from '@tutti/processes'
 import { probeBubblewrap, refuseIsolation, type BubblewrapSupport } from './bubblewrap-probe.ts'
 import { removeEmptyGroups } from './remove-empty-groups.ts'
 import { endProcesses } from './end-processes.ts'
@@ -12,7 +12,7 @@ import { forgottenFiles } from './forgotten-files.ts'
 import { killSandboxNow } from './kill-sandbox-now.ts'
 import { createLocalSandbox, type LocalSandbox } from './local-sandbox.ts'
 import { pickLimiter } from './pick-limiter.ts'
-import type { SandboxProvider, SandboxRef, SandboxSpec } from './port.ts'
+import type { HostSandboxProvider, SandboxRef, SandboxSpec } from './port.ts'
 import type { LimiterKind, ResourceLimiter } from './resource-group.ts'
 import { canMountDisk, makeDisk, removeDisk } from './sandbox-disk.ts'
 import {
@@ -45,21 +45,13 @@ export interface LocalSandboxesOptions {
   readonly bubblewrapPath?: string
 }
 
-export interface LocalSandboxProvider extends SandboxProvider {
-  readonly name: 'local'
-  /** Ends every sandbox under the root whose maker process is dead. Returns what was ended. For the start and the reaper. */
-  reap(signal: AbortSignal): Promise<readonly SandboxRef[]>
-  /** Kills and removes every sandbox of this process at once. Synchronous: the process exits next. */
-  kill(): void
-}
-
 /**
  * Sandboxes as processes of this host: bubblewrap namespaces, or a plain process group when isolation `none` is asked for.
  *
  * A sandbox lives no longer than the process that made it: it dies with it (bubblewrap), or is ended by the next {@link
- * LocalSandboxProvider.reap}. So `attach` only finds sandboxes of this process.
+ * HostSandboxProvider.reap}. So `attach` only finds sandboxes of this process.
  */
-export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandboxProvider {
+export function createLocalSandboxes(options: LocalSandboxesOptions): HostSandboxProvider {
   const { root, nodePath, stopGraceMs = settings['stop.grace'].default, clock = systemClock } = options
   const living = new Map<string, Promise<LocalSandbox>>()
   const ending = new Map<string, Promise<void>>()
@@ -67,6 +59,10 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
   let support: Promise<BubblewrapSupport> | undefined
   let limiter: ResourceLimiter | undefined
   let mounts: Promise<boolean> | undefined
+
+  /** Between processes: nobody makes a sandbox while another one ends what a dead process left under the same name. */
+  const withRootLock = <T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> =>
+    withProcessLock(`${resolve(root)}.lock`, signal, work)
 
   async function make(spec: SandboxSpec, id: string, signal: AbortSignal): Promise<LocalSandbox> {
     checkMounts(spec, [root, ...(options.dataDir === undefined ? [] : [options.dataDir])])
@@ -81,15 +77,6 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
       bubblewrap = found
     }
     await mkdir(root, { recursive: true, mode: 0o700 })
-    const before = await readState(root, id)
-    if (before && isMakerAlive(before) && before.maker.pid !== process.pid) {
-      throw new TuttiError(
-        'failed_precondition',
-        `Process ${before.maker.pid} has the sandbox ${spec.key}.`,
-        { key: spec.key },
-      )
-    }
-    if (before || existsSync(sandboxFolder(root, id))) await end(id, before, 0, signal)
     mounts ??= options.disk === 'watchdog' ? Promise.resolve(false) : canMountDisk(root)
     const mounted = await mounts
     limiter ??= pickLimiter(options.limiter)
@@ -106,8 +93,19 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
       groups: [],
       mounted,
     }
-    // Before anything is made, so that whatever a crash leaves can be found.
-    await writeState(root, state)
+    await withRootLock(signal, async () => {
+      const before = await readState(root, id)
+      if (before && isMakerAlive(before) && before.maker.pid !== process.pid) {
+        throw new TuttiError(
+          'failed_precondition',
+          `Process ${before.maker.pid} has the sandbox ${spec.key}.`,
+          { key: spec.key },
+        )
+      }
+      if (before || existsSync(sandboxFolder(root, id))) await end(id, before, 0, signal)
+      // Before anything is made, so that whatever a crash leaves can be found.
+      await writeState(root, state)
+    })
     if (mounted) guard.add(id)
     try {
       const disk = await makeDisk(sandboxFolder(root, id), spec.policy.limits, mounted)
@@ -154,7 +152,7 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
     living.delete(id)
   }
 
-  const provider: LocalSandboxProvider = {
+  const provider: HostSandboxProvider = {
     name: 'local',
 
     async create(spec, signal) {
@@ -191,10 +189,27 @@ export function createLocalSandboxes(options: LocalSandboxesOptions): LocalSandb
     },
 
     async reap(signal) {
-      const dead = (await listStates(root)).filter((state) => !isMakerAlive(state)).map(refOf)
-      for (const ref of dead) await provider.destroy(ref, signal)
-      for (const path of await forgottenFiles(root)) await removeDisk(path)
-      return dead
+      const ended: SandboxRef[] = []
+      const failures: unknown[] = []
+      // One by one, as others wait for the lock, and what fails does not keep the rest.
+      const each = async (work: () => Promise<void>) => {
+        throwIfCancelled(signal)
+        await withRootLock(signal, work).catch((error: unknown) => failures.push(error))
+      }
+      for (const { id } of (await listStates(root)).filter((state) => !isMakerAlive(state)))
+        await each(async () => {
+          // Somebody may have made it anew meanwhile, under the same key.
+          const state = await readState(root, id)
+          if (!state || isMakerAlive(state)) return
+          await end(id, state, stopGraceMs, signal)
+          ended.push(refOf(state))
+        })
+      for (const path of await forgottenFiles(root))
+        await each(async () => {
+          if ((await forgottenFiles(root)).includes(path)) await removeDisk(path)
+        })
+      if (failures.length > 0) throw failures[0]
+      return ended
     },
 
     kill() {

@@ -93,3 +93,11 @@ export interface SandboxProvider {
   /** Ends every process, removes every mount and folder. Idempotent; done when nothing is left. */
   destroy(ref: SandboxRef, signal: AbortSignal): Promise<void>
 }
+
+/** A provider whose sandboxes are on this host and live no longer than the process that made them. */
+export interface HostSandboxProvider extends SandboxProvider {
+  /** Ends every sandbox under its root whose maker process is dead. Returns what was ended. For the start and the reaper. */
+  reap(signal: AbortSignal): Promise<readonly SandboxRef[]>
+  /** Kills and removes every sandbox of this process at once. Synchronous: the process exits next. */
+  kill(): void
+}

@@ -2,12 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SandboxLimits, SandboxPolicy } from '@tutti/core'
-import {
-  createLocalSandboxes,
-  type LocalSandboxesOptions,
-  type LocalSandboxProvider,
-} from './local-sandboxes.ts'
-import type { Exec, ExecExit, Sandbox } from './port.ts'
+import { createLocalSandboxes, type LocalSandboxesOptions } from './local-sandboxes.ts'
+import type { Exec, ExecExit, HostSandboxProvider, Sandbox } from './port.ts'
 
 export const never = new AbortController().signal
 
@@ -31,7 +27,7 @@ export interface Running {
 /** For tests: a provider in a folder of its own, and shell lines as main programs of its sandboxes. */
 export interface TestSubject {
   readonly folder: string
-  readonly provider: LocalSandboxProvider
+  readonly provider: HostSandboxProvider
   readonly run: (
     line: string,
     change?: { policy?: Partial<SandboxPolicy>; limits?: Partial<SandboxLimits> },

@@ -1,4 +1,5 @@
 import type { BlobId } from '@tutti/core'
+import { isModulesName } from './modules-name.ts'
 
 /** The state of one file or link, as the scan found it or as the log has it. */
 export interface FileState {
@@ -38,6 +39,11 @@ export const changedFile = (change: CapturedChange): FileState | undefined =>
 export const isEmptyFolder = (change: CapturedChange): boolean =>
   change.action !== 'deleted' && change.state.fileType === 'dir'
 
-/** Whether no commit of ours has what is there: an empty folder, or what git ignores. It is kept beside checkpoints. */
+/** Whether no commit of ours has what is there: an empty folder, what git ignores, or a link that git would not check out. It is kept beside checkpoints. */
 export const isInNoCommit = (change: CapturedChange): boolean =>
-  change.action !== 'deleted' && (change.state.fileType === 'dir' || change.state.ignored === true)
+  change.action !== 'deleted' &&
+  (change.state.fileType === 'dir' || change.state.ignored === true || isModulesLink(change.state))
+
+function isModulesLink({ path, fileType }: FileState): boolean {
+  return fileType === 'symlink' && isModulesName(path.subarray(path.lastIndexOf(0x2f) + 1))
+}

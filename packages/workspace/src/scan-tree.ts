@@ -17,8 +17,10 @@ export interface ScannedTree {
   readonly pruned: readonly string[]
   /** Fifos, sockets, devices. */
   readonly special: readonly string[]
-  /** Names that are never captured, with what is below them not looked at; `.git` itself is left out in silence. */
+  /** Names that are never captured, with what is below them not looked at. */
   readonly unsafe: readonly string[]
+  /** Every `.git` but that of the root itself, whatever it is; not looked into. */
+  readonly repositories: readonly string[]
   /** Folders or files that could not be looked at: what was known below them is unknown now, not deleted. */
   readonly unreadable: readonly string[]
 }
@@ -44,6 +46,7 @@ export async function scanTree(root: string, options: ScanOptions = {}): Promise
   const pruned: string[] = []
   const special: string[] = []
   const unsafe: string[] = []
+  const repositories: string[] = []
   const unreadable: string[] = []
   const rootBytes = Buffer.from(`${root}/`)
   const waiting = ['']
@@ -64,6 +67,7 @@ export async function scanTree(root: string, options: ScanOptions = {}): Promise
       const key = folder === '' ? nameKey : `${folder}/${nameKey}`
       if (isGitName(name)) {
         if (nameKey !== '.git') unsafe.push(key)
+        else if (folder !== '') repositories.push(key)
         continue
       }
       const stats = statOf(Buffer.concat([rootBytes, pathBytes(key)]))
@@ -86,7 +90,7 @@ export async function scanTree(root: string, options: ScanOptions = {}): Promise
       sliceStart = performance.now()
     }
   }
-  return { files, folders, pruned, special, unsafe, unreadable }
+  return { files, folders, pruned, special, unsafe, repositories, unreadable }
 }
 
 /** The file or link at a path key below the root; undefined for anything else. */

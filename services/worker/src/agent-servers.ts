@@ -1,27 +1,18 @@
-import { join } from 'node:path'
 import type { AgentServers } from '@tutti/activities'
-import {
-  agentServerMounts,
-  buildAgentServer,
-  openEgress,
-  startAgentServer,
-  type StartOptions,
-} from '@tutti/agent-server'
+import { agentServerMounts, openEgress, startAgentServer, type StartOptions } from '@tutti/agent-server'
 import { traceAgentServer } from './trace-agent-server.ts'
 
-/**
- * Agent servers from the bundle that is made, once for each state of the sources, in `cacheDir`. A policy with allowed hosts gets
- * an egress proxy of its own, which lives as long as the server.
- */
-export async function createAgentServers(options: {
-  readonly cacheDir: string
+/** Agent servers from their bundle. A policy with allowed hosts gets an egress proxy of its own, which lives as long as the server. */
+export function createAgentServers(options: {
+  /** Of `buildAgentServer`. */
+  readonly serverPath: string
   readonly stopGraceMs: number
   readonly ignored: NonNullable<StartOptions['ignored']>
   /** A sandbox was refused a connection. */
   readonly onDenied: () => void
   readonly now: () => number
-}): Promise<AgentServers> {
-  const serverPath = await buildAgentServer(join(options.cacheDir, 'agent-server'))
+}): AgentServers {
+  const { serverPath } = options
   return {
     async prepare({ sourceObjects, policy, onDenied }) {
       const egress =

@@ -1,17 +1,22 @@
-import type { ActivityLog, HostSession, Sessions } from '@tutti/activities'
 import { removeAbandonedEgress } from '@tutti/agent-server'
-import type { AgentId, Clock } from '@tutti/core'
-import type { LocalSandboxProvider } from '@tutti/sandbox'
-import type { Catalog } from '@tutti/store'
+import type { BlobStore } from '@tutti/blob-store'
+import type { Clock } from '@tutti/core'
+import type { Mirrors } from '@tutti/git'
+import { removeAbandonedProbeRoots, type HostSandboxProvider } from '@tutti/sandbox'
+import { endReplaced, type EndReplacedDeps } from './end-replaced.ts'
+import { releaseSlots, releaseVerifySlots, type ReleaseSlotsDeps } from './release-slots.ts'
+import { removeOldBundles } from './remove-old-bundles.ts'
 
-export interface ReaperDeps {
-  readonly sandboxes: LocalSandboxProvider
-  readonly sessions: Sessions
-  readonly endSession: (session: HostSession) => Promise<void>
-  readonly catalog: Catalog
-  readonly host: string
+export interface ReaperDeps extends EndReplacedDeps, ReleaseSlotsDeps {
+  readonly sandboxes: Pick<HostSandboxProvider, 'reap'>
+  readonly mirrors: Pick<Mirrors, 'sweep'>
+  readonly blobs: Pick<BlobStore, 'removeLeftovers'>
+  /** Milliseconds that a mirror of a repository stays which nobody works on any more. */
+  readonly retentionMs: number
+  readonly cacheDir: string
+  /** Paths in it that this process uses. */
+  readonly bundles: readonly string[]
   readonly clock: Clock
-  readonly log: ActivityLog
 }
 
 /**
@@ -19,19 +24,47 @@ export interface ReaperDeps {
  * has ended it within 30 s.
  */
 const intervalMs = 15_000
+/** Of files that only take room: every 20 minutes. */
+const sweepsPerFileSweep = 80
+
+type Chore = (deps: ReaperDeps, signal: AbortSignal) => Promise<unknown>
+
+const chores: Readonly<Record<string, Chore>> = {
+  'sandboxes that were replaced': endReplaced,
+  'sandboxes of dead processes': async ({ sandboxes, log }, signal) => {
+    const ended = await sandboxes.reap(signal)
+    if (ended.length > 0)
+      log.info({ sandboxes: ended.map(({ key }) => key) }, 'ended sandboxes of a dead process')
+  },
+  'sockets of dead processes': removeAbandonedEgress,
+  slots: releaseSlots,
+}
+
+const fileChores: Readonly<Record<string, Chore>> = {
+  'probes of dead processes': removeAbandonedProbeRoots,
+  'unfinished blobs': async ({ blobs }, signal) => blobs.removeLeftovers?.(signal),
+  mirrors: async ({ mirrors, catalog, clock, retentionMs, log }, signal) => {
+    const inUse = () => catalog.repositories.listInUse(signal)
+    const removed = await mirrors.sweep({ inUse, unusedSince: clock.now() - retentionMs }, signal)
+    if (removed.length > 0) log.info({ mirrors: removed }, 'removed mirrors that nobody works on')
+  },
+  bundles: ({ cacheDir, bundles }) => removeOldBundles(cacheDir, bundles),
+}
 
 /**
- * Removes what nobody owns, outside every workflow (design §5): sandboxes and egress proxies whose process is dead, sandboxes of ours whose
- * agent has a newer one elsewhere, and slots of agents that are at rest and have no sandbox here. The first sweep is done when this resolves.
+ * Finds and removes what nobody owns, outside every workflow (design §5): sandboxes, sockets and files of dead processes, sandboxes of
+ * ours whose agent has a newer one elsewhere, slots of agents that are at rest and have no sandbox here, mirrors and bundles that nobody
+ * uses. When this resolves, the first sweep is done but for files, so that a start has what a killed process took.
  */
 export async function startReaper(deps: ReaperDeps): Promise<{ stop(): Promise<void> }> {
   const controller = new AbortController()
   const { signal } = controller
-  await sweep(deps, signal)
+  await sweep(deps, { 'slots of verifications': releaseVerifySlots, ...chores }, signal)
   const loop = (async () => {
-    for (;;) {
+    for (let count = 0; ; count += 1) {
+      if (count % sweepsPerFileSweep === 0) await sweep(deps, fileChores, signal)
       await deps.clock.sleep(intervalMs, signal)
-      await sweep(deps, signal)
+      await sweep(deps, chores, signal)
     }
   })().catch(() => undefined)
   return {
@@ -42,37 +75,18 @@ export async function startReaper(deps: ReaperDeps): Promise<{ stop(): Promise<v
   }
 }
 
-async function sweep(deps: ReaperDeps, signal: AbortSignal): Promise<void> {
-  const { sandboxes, sessions, catalog, host, log } = deps
-  try {
-    await endReplaced(deps, signal)
-    const ended = await sandboxes.reap(signal)
-    if (ended.length > 0)
-      log.info({ sandboxes: ended.map(({ key }) => key) }, 'ended sandboxes of a dead process')
-    await removeAbandonedEgress()
-    for (const lease of await catalog.leases.list(host, signal)) {
-      if (lease.kind !== 'agent' || sessions.find(lease.holder as AgentId)) continue
-      const { state } = await catalog.agents.get(lease.owner, lease.holder as AgentId, signal)
-      const busy = state.status === 'RUNNING' || state.status === 'UNSPECIFIED'
-      if (busy) continue
-      await catalog.leases.release(host, lease.holder, signal)
-      log.info({ bc_id: lease.holder }, 'gave back the slot of an agent at rest')
-    }
-  } catch (error) {
-    if (!signal.aborted) log.warn({ err: error }, 'a sweep failed')
-  }
-}
-
-/** A host that was frozen for long is told by nobody that its agents went on without it. */
-async function endReplaced(
-  { sessions, endSession, catalog, log }: ReaperDeps,
+/** One after another; one that fails does not keep the others, and is tried again with the next sweep. */
+async function sweep(
+  deps: ReaperDeps,
+  which: Readonly<Record<string, Chore>>,
   signal: AbortSignal,
 ): Promise<void> {
-  for (const session of sessions.all()) {
-    const { bcId, owner, incarnation } = session
-    const newest = await catalog.agents.get(owner, bcId, signal)
-    if (newest.incarnation <= incarnation) continue
-    await endSession(session)
-    log.info({ bc_id: bcId, incarnation }, 'ended a sandbox that was replaced elsewhere')
+  for (const [what, chore] of Object.entries(which)) {
+    try {
+      await chore(deps, signal)
+    } catch (error) {
+      if (signal.aborted) return
+      deps.log.warn({ err: error, what }, 'a sweep failed')
+    }
   }
 }

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { createCommandAdapter } from '@tutti/agent'
 import { createEmbeddedAdapter } from '@tutti/agent-embedded'
 import {
@@ -7,6 +8,7 @@ import {
   type ActivityDeps,
   type ActivityLog,
 } from '@tutti/activities'
+import { buildAgentServer } from '@tutti/agent-server'
 import type { BlobStore } from '@tutti/blob-store'
 import {
   agentWorkflowId,
@@ -18,7 +20,6 @@ import {
 } from '@tutti/core'
 import type { Forge } from '@tutti/forge'
 import type { Mirrors } from '@tutti/git'
-import { createLocalSandboxes } from '@tutti/sandbox'
 import type { Catalog, EventLog } from '@tutti/store'
 import { findStrategy } from '@tutti/synthesis'
 import { releaseSandboxSignal, turnWaitingSignal } from '@tutti/workflows'
@@ -27,6 +28,7 @@ import { NativeConnection, Worker } from '@temporalio/worker'
 import type { Registry } from 'prom-client'
 import { createAgentServers } from './agent-servers.ts'
 import { bundleWorkflows } from './bundle-workflows.ts'
+import { openSandboxes } from './open-sandboxes.ts'
 import { startReaper } from './reaper.ts'
 import { checkSearchAttributes } from './search-attributes.ts'
 import { logActivities } from './log-activities.ts'
@@ -96,6 +98,7 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     monotonic,
   })
   const { log, observe } = logActivities(options.log, monotonic)
+  const sandboxes = await openSandboxes(options)
   const stores = { ...options.stores, eventLog: metrics.measured(options.stores.eventLog) }
   const drain = new AbortController()
   // First, so that a port that is taken leaves nothing behind.
@@ -111,18 +114,12 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
   ])
   await checkSearchAttributes(connection, temporal.namespace)
   const client = new Client({ connection, namespace: temporal.namespace })
-  const sandboxes = createLocalSandboxes({
-    root: options.sandboxRoot,
-    dataDir: options.dataDir,
-    nodePath: process.execPath,
-    stopGraceMs: config['stop.grace'],
-    clock,
-  })
+  const serverPath = await buildAgentServer(join(options.cacheDir, 'agent-server'))
   const deps: ActivityDeps = {
     ...stores,
     sandboxes,
-    agentServers: await createAgentServers({
-      cacheDir: options.cacheDir,
+    agentServers: createAgentServers({
+      serverPath,
       stopGraceMs: config['stop.grace'],
       ignored: { files: config['workspace.ignored'], envFiles: config['workspace.env_files'] === 'yes' },
       onDenied: metrics.egressDenied,
@@ -161,6 +158,11 @@ export async function startWorker(options: WorkerOptions): Promise<RunningWorker
     sessions,
     endSession: (session) => endSession(deps, sessions, session),
     catalog: stores.catalog,
+    mirrors: stores.mirrors,
+    blobs: stores.blobs,
+    retentionMs: config['agent.retention'],
+    cacheDir: options.cacheDir,
+    bundles: [workflowBundlePath, serverPath],
     host,
     clock,
     log,

@@ -1,6 +1,10 @@
 /** The settings that a worker uses, by their names in the core's table; milliseconds, bytes, counts and words. */
 export interface WorkerConfig {
   readonly 'sandboxes.max': number
+  readonly 'sandboxes.provider': 'local' | 'docker'
+  readonly 'sandboxes.image': string
+  readonly 'sandboxes.engine': string
+  readonly 'sandboxes.pull': 'never' | 'missing'
   readonly 'turn.capture_interval': number
   readonly 'turn.checkpoint_interval': number
   readonly 'turn.capture_timeout': number
@@ -12,4 +16,5 @@ export interface WorkerConfig {
   readonly 'stop.grace': number
   readonly 'stop.answer': number
   readonly 'turn.heartbeat_timeout': number
+  readonly 'agent.retention': number
 }

@@ -153,6 +153,31 @@ describe('a capture that somebody else reports', () => {
     expect(recorded.changes).toEqual([])
   })
 
+  test.each(
+    [
+      '../x',
+      '/etc/x',
+      'a/../../x',
+      '.git/config',
+      '.GIT/hooks/y',
+      'a/.git/z',
+      'a\0b',
+      '',
+      './',
+      'p/'.repeat(2499) + 'xx',
+    ].flatMap((path) => [
+      [path.slice(0, 20), withContent({ ...created, path: path64(path) })] as const,
+      [
+        `the end of ${path.slice(0, 20)}`,
+        [message({ change: { action: 'deleted', path: path64(path) } })],
+      ] as const,
+    ]),
+  )('SEC-01 is refused for %j, before the sink sees it', async (_path, change) => {
+    const { recorded, result } = await captureOf(...change, message({ summary }), done(summary))
+    expect(result).toMatchObject(refused)
+    expect(recorded).toMatchObject({ changes: [], skipped: [] })
+  })
+
   test.each<[string, unknown]>([
     ['a reason that is none', { skipped: { path: path64('a'), reason: 'evil' } }],
     ['a size that is none', { skipped: { path: path64('a'), reason: 'limit', size: 0.5 } }],

@@ -112,6 +112,7 @@ const skipReasons = [
   'unreadable',
   'limit',
   'ignored',
+  'repository',
 ] as const satisfies readonly FileSkipReason[]
 
 const skipped = z.strictObject({

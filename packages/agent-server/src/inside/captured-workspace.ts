@@ -30,7 +30,8 @@ import {
   type KnownPaths,
   type WorkspaceSummary,
 } from './workspace-state.ts'
-import { belowAny, type LookedAt, type WorkspaceLook } from './workspace-look.ts'
+import { belowAny } from './below-any.ts'
+import type { LookedAt, WorkspaceLook } from './workspace-look.ts'
 
 /** Takes what a capture finds, in path order. */
 export interface CaptureOutput {
@@ -44,7 +45,7 @@ export interface CaptureOutput {
 
 export interface CapturedWorkspace {
   /** Takes the whole workspace as it is for the state that the next capture compares with; nothing is ignored then. */
-  adopt(written: Written, signal: AbortSignal): Promise<WorkspaceSummary & { readonly wrong: string[] }>
+  adopt(written: Written, signal: AbortSignal): Promise<Adopted>
   capture(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
   /**
    * Makes paths what the host says and takes that for what it has; then captures what else is different. Nothing of it counts as captured
@@ -67,6 +68,14 @@ export interface HostChange {
   readonly content: AsyncIterable<Uint8Array>
 }
 
+export interface Adopted {
+  readonly summary: WorkspaceSummary
+  /** Paths, as base64, that are not as they were written. */
+  readonly wrong: string[]
+  /** Files of submodules that are not there. */
+  readonly gone: readonly string[]
+}
+
 type Written = Pick<WrittenWorkspace, 'gitlinks' | 'expected'>
 
 export interface CapturedWorkspaceParts {
@@ -84,6 +93,8 @@ interface Difference {
   readonly next: KnownPaths
   readonly changed: ReadonlySet<string>
   readonly skips: Map<string, FileSkipReason>
+  /** What {@link LookedAt} says of it. */
+  readonly gone: readonly string[]
   sizeOf(key: string): bigint | undefined
 }
 
@@ -121,7 +132,7 @@ export function createCapturedWorkspace({
       known = next
       absorbed = new Map()
       last = summarize(known, absorbed, 0)
-      return { ...last, wrong: differing(known, written.expected) }
+      return { summary: last, wrong: differing(known, written.expected), gone: tree.gone }
     },
 
     capture: (output, signal) => captureFrom(known, nothingGiven, output, signal),
@@ -163,7 +174,7 @@ export function createCapturedWorkspace({
   ): Promise<WorkspaceSummary> {
     const found = await walkedDifference(from, signal)
     const changes = await putOut(found, output)
-    const own = await repository.changed(signal)
+    const own = await repository.changed(found.gone, signal)
     try {
       if (own.report) await output.gitState(own.report, own.bytes())
       for (const [path, reason] of own.problems) found.skips.set(path, reason)
@@ -241,6 +252,7 @@ export function createCapturedWorkspace({
     for (const [key, reason] of ignored.problems()) skips.set(key, reason)
     for (const key of tree.special) skips.set(key, 'special')
     for (const key of tree.unsafe) skips.set(key, 'unsafe_name')
+    for (const key of tree.repositories) skips.set(key, 'repository')
     for (const key of tree.unreadable) skips.set(key, 'unreadable')
     for (const key of tree.leftOut) skips.set(key, 'ignored')
 
@@ -306,6 +318,7 @@ export function createCapturedWorkspace({
       next,
       changed,
       skips,
+      gone: tree.gone,
       sizeOf: (key: string) => tree.files.get(key)?.stat.size,
     }
   }

@@ -85,17 +85,20 @@ export function createHandlers(): {
       )
       const { head, state, statePacks } = params
       need().written = { params, changed }
+      const { summary, wrong, gone } = await workspace.adopt(written, signal)
       const { gitlinks } = written
       repository.adopt({
         base: head,
         gitlinks: [...gitlinks.keys()],
+        gone,
         ...(state !== undefined && { state }),
         packs: statePacks,
         tips,
       })
       const toWire = (key: string) => pathBytes(key).toString('base64')
       return {
-        ...(await workspace.adopt(written, signal)),
+        ...summary,
+        wrong,
         withoutSubmodules: withoutSubmodules.map(toWire),
         withoutRepository,
       }

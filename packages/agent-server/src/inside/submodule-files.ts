@@ -1,7 +1,11 @@
 import { lstatSync } from 'node:fs'
 import { TuttiError } from '@tutti/core'
-import { pathBytes, pathKey, scanTree, statTuple, type ScannedFile } from '@tutti/workspace'
+import { pathBytes, pathKey, scanTree, type ScannedFile, type ScannedTree } from '@tutti/workspace'
+import { belowAny } from './below-any.ts'
+import { emptyFolders } from './empty-folders.ts'
 import { runGit } from './git.ts'
+import { onlyAt } from './repository/repository-git.ts'
+import { divideIgnored, leavesFolder, type IgnoredPolicy } from './ignored-policy.ts'
 
 /** The agent may have made git wait. In milliseconds. */
 const limitMs = 10_000
@@ -9,57 +13,142 @@ const limitMs = 10_000
 /** Submodules of the base commit, by path key, with the commit that it has for each. */
 export type Gitlinks = ReadonlyMap<string, string>
 
+/** Path keys are those of the workspace. */
+export interface InSubmodules {
+  /** What differs from what the base commit has, whether it is committed there or not: its remote may have none of it. */
+  readonly files: ReadonlyMap<string, ScannedFile>
+  readonly empty: readonly string[]
+  /** What their HEAD has and is not there. */
+  readonly gone: readonly string[]
+  /** Ignored files that are not kept, and folders with a slash behind them. */
+  readonly leftOut: readonly string[]
+  /** Repositories that no recovery makes again: below a submodule, or one that git cannot read. */
+  readonly repositories: readonly string[]
+  readonly special: readonly string[]
+  readonly unsafe: readonly string[]
+  readonly unreadable: readonly string[]
+}
+
 /**
- * What of the work trees of submodules differs from what the base commit has, by path key, whether it is committed there or not: its remote
- * may have none of it. Of one that is not checked out, every file.
+ * What of the work trees of submodules is the agent's. Of one that is not checked out, everything.
  *
  * @param known what was found before; it stays where git does not answer in time
  */
 export async function submoduleFiles(
   root: string,
   gitlinks: Gitlinks,
-  known: Iterable<string>,
+  known: ReadonlyMap<string, { readonly mode: string }>,
+  policy: IgnoredPolicy,
   signal: AbortSignal,
-): Promise<Map<string, ScannedFile>> {
-  const files = new Map<string, ScannedFile>()
+): Promise<InSubmodules> {
+  const all = {
+    files: new Map<string, ScannedFile>(),
+    empty: [] as string[],
+    gone: [] as string[],
+    leftOut: [] as string[],
+    repositories: [] as string[],
+    special: [] as string[],
+    unsafe: [] as string[],
+    unreadable: [] as string[],
+  }
   for (const [gitlink, commit] of gitlinks) {
     const folder = `${root}/${pathBytes(gitlink).toString()}`
-    const below = `${gitlink}/`
-    const before = () =>
-      [...known].filter((key) => key.startsWith(below)).map((key) => key.slice(below.length))
-    for (const key of (await changedIn(folder, commit, signal)) ?? before()) {
-      const path = below + key
-      const file = look(Buffer.concat([Buffer.from(`${root}/`), pathBytes(path)]))
-      if (file) files.set(path, file)
-    }
+    if (!lstatSync(folder, { throwIfNoEntry: false })?.isDirectory()) continue
+    const tree = await scanTree(folder, { signal })
+    const answer = lstatSync(`${folder}/.git`, { throwIfNoEntry: false })
+      ? await askGit(folder, commit, signal)
+      : none
+    const below = (keys: Iterable<string>) => Array.from(keys, (key) => `${gitlink}/${key}`)
+    const isKnown = (key: string) => known.has(`${gitlink}/${key}`)
+    const isOwn = answer === late ? isKnown : (key: string) => !answer.unchanged.has(key)
+    const { left, folders } = answer === late ? noneLeft : divide(tree, answer.ignored, isKnown, policy)
+    for (const [key, file] of tree.files)
+      if (isOwn(key) && !left.has(key)) all.files.set(`${gitlink}/${key}`, file)
+    const isInLeft = belowAny(new Set(folders))
+    const isShown = (key: string) => !isInLeft(key)
+    all.leftOut.push(...below([...left].filter(isShown)), ...below(folders).map((key) => `${key}/`))
+    const holds = [...tree.files.keys(), ...tree.unreadable]
+    all.empty.push(...below(emptyFolders(tree.folders, holds, []).difference(new Set(folders))))
+    if (answer !== late) all.gone.push(...below(answer.has.filter((key) => !isThere(tree, key))))
+    if (answer === unreadable) all.repositories.push(`${gitlink}/.git`)
+    all.repositories.push(...below(tree.repositories.filter(isShown)))
+    all.special.push(...below(tree.special.filter(isShown)))
+    all.unsafe.push(...below(tree.unsafe))
+    all.unreadable.push(...below(tree.unreadable))
   }
-  return files
+  return all
 }
 
-/** Undefined when git does not answer in time. */
-async function changedIn(folder: string, commit: string, signal: AbortSignal): Promise<string[] | undefined> {
-  if (!lstatSync(folder, { throwIfNoEntry: false })?.isDirectory()) return []
-  if (lstatSync(`${folder}/.git`, { throwIfNoEntry: false })) {
-    const git = (args: readonly string[]) =>
-      runGit(['-C', folder, ...args], { cwd: folder, signal, timeoutMs: limitMs })
-    const options = ['--name-only', '-z', '--no-renames', '--no-ext-diff', '--ignore-submodules=all']
-    try {
-      const changed = await git(['diff', ...options, commit, '--'])
-      const untracked = await git(['ls-files', '-o', '-z', '--exclude-standard'])
-      return [...new Set([...entries(changed), ...entries(untracked)])]
-    } catch (error) {
-      signal.throwIfAborted()
-      if (error instanceof TuttiError && error.code === 'deadline_exceeded') return undefined
+interface GitAnswer {
+  /** What its HEAD has, but for submodules. */
+  readonly has: readonly string[]
+  readonly unchanged: ReadonlySet<string>
+  readonly ignored: ReadonlySet<string>
+}
+
+const none: GitAnswer = { has: [], unchanged: new Set(), ignored: new Set() }
+/** A repository that git cannot read is none. */
+const unreadable: GitAnswer = { ...none }
+const late = 'late'
+const noneLeft = { left: new Set<string>(), folders: [] }
+
+async function askGit(folder: string, commit: string, signal: AbortSignal): Promise<GitAnswer | typeof late> {
+  const git = async (...args: string[]) =>
+    entries(
+      await runGit(['-C', folder, ...args], { cwd: folder, signal, timeoutMs: limitMs, env: onlyAt(folder) }),
+    )
+  const options = ['--name-only', '-z', '--no-renames', '--no-ext-diff', '--ignore-submodules=all']
+  try {
+    const filesOf = async (revision: string) =>
+      (await git('ls-tree', '-r', '-z', revision))
+        .filter((line) => !line.startsWith('160000 '))
+        .map((line) => line.slice(line.indexOf('\t') + 1))
+    const has = await filesOf('HEAD')
+    const unchanged = new Set(await filesOf(commit))
+    for (const key of await git('diff', ...options, commit, '--')) unchanged.delete(key)
+    const ignored = new Set(await git('ls-files', '-o', '-i', '-z', '--exclude-standard'))
+    return { has, unchanged, ignored }
+  } catch (error) {
+    signal.throwIfAborted()
+    return error instanceof TuttiError && error.code === 'deadline_exceeded' ? late : unreadable
+  }
+}
+
+/** Which of the ignored files are left, and which folders as a whole. */
+function divide(
+  tree: ScannedTree,
+  ignored: GitAnswer['ignored'],
+  wasKept: (key: string) => boolean,
+  policy: IgnoredPolicy,
+): { left: ReadonlySet<string>; folders: string[] } {
+  const left = new Set<string>()
+  const folders = new Set<string>()
+  const candidates = new Map<string, bigint>()
+  for (const key of ignored) {
+    const file = tree.files.get(key)
+    if (!file) continue
+    const folder = foldersOf(key).find((name) => leavesFolder(name, policy))
+    if (folder === undefined) candidates.set(key, file.stat.size)
+    else {
+      left.add(key)
+      folders.add(folder)
     }
   }
-  // A repository that git cannot read is none.
-  return [...(await scanTree(folder, { signal })).files.keys()]
+  const kept = divideIgnored(candidates, wasKept, policy)
+  for (const key of candidates.keys()) if (!kept.has(key)) left.add(key)
+  return { left, folders: [...folders] }
+}
+
+/** The folders on the way to a path, outermost first. */
+function foldersOf(key: string): string[] {
+  const parts = key.split('/')
+  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'))
+}
+
+/** Also what could not be looked at. */
+function isThere(tree: ScannedTree, key: string): boolean {
+  if (tree.files.has(key)) return true
+  return tree.unreadable.some((other) => key === other || key.startsWith(`${other}/`))
 }
 
 const entries = (listing: Buffer): string[] => pathKey(listing).split('\0').filter(Boolean)
-
-function look(path: Buffer): ScannedFile | undefined {
-  const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false })
-  if (stats?.isFile()) return { type: 'file', stat: statTuple(stats) }
-  return stats?.isSymbolicLink() ? { type: 'symlink', stat: statTuple(stats) } : undefined
-}

@@ -2,6 +2,7 @@ import { chmodSync, lstatSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { TuttiError } from '@tutti/core'
 import { isFolder, scanFile, scanTree, type ScannedFile, type ScannedTree } from '@tutti/workspace'
+import { belowAny } from './below-any.ts'
 import { ancestors, emptyFolders } from './empty-folders.ts'
 import { submoduleFiles, type Gitlinks } from './submodule-files.ts'
 import type { IgnoredPaths } from './ignored-paths.ts'
@@ -17,6 +18,8 @@ export interface LookedAt extends ScannedTree {
   readonly ignored: ReadonlySet<string>
   /** Ignored files that are not kept, and folders with a slash behind them. */
   readonly leftOut: readonly string[]
+  /** Files of submodules that their HEAD has and that are not there. */
+  readonly gone: readonly string[]
 }
 
 export interface WorkspaceLook {
@@ -64,22 +67,38 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
   const emptyIn = (
     { folders, unreadable }: Pick<ScannedTree, 'folders' | 'unreadable'>,
     files: Iterable<string>,
+    known: Before,
   ) => {
-    // What could not be looked at keeps its folder from being empty: what was known of it is still there.
-    const empty = emptyFolders(folders, [...files, ...unreadable], gitlinks.keys())
-    for (const key of unreadable) empty.delete(key)
-    return empty
+    if (unreadable.length === 0) return emptyFolders(folders, files, gitlinks.keys())
+    // What could not be looked at keeps its folder from being empty where something is known of it: that is still there.
+    const unseen = new Set(unreadable)
+    const isBelow = belowAny(unseen)
+    const still = [...known.keys()].filter((key) => unseen.has(key) || isBelow(key))
+    const holders = ancestors(still)
+    const seen = folders.filter((key) => !unseen.has(key) || holders.has(key))
+    return emptyFolders(seen, [...files, ...still], gitlinks.keys()).difference(unseen)
   }
   /** What is changed in submodules is in no commit of ours either: there they are what the base says. */
   async function withSubmodules(seen: LookedAt, known: Before, signal: AbortSignal): Promise<LookedAt> {
     if (gitlinks.size === 0) return seen
-    const inSubmodules = await submoduleFiles(root, gitlinks, known.keys(), signal)
-    const files = new Map([...seen.files, ...inSubmodules])
-    return { ...seen, files, ignored: new Set([...seen.ignored, ...inSubmodules.keys()]) }
+    const own = await submoduleFiles(root, gitlinks, known, policy, signal)
+    return {
+      files: new Map([...seen.files, ...own.files]),
+      ignored: new Set([...seen.ignored, ...own.files.keys()]),
+      folders: seen.folders,
+      pruned: seen.pruned,
+      empty: new Set([...seen.empty, ...own.empty]),
+      special: [...seen.special, ...own.special],
+      unsafe: [...seen.unsafe, ...own.unsafe],
+      repositories: [...seen.repositories, ...own.repositories],
+      unreadable: [...seen.unreadable, ...own.unreadable],
+      leftOut: [...seen.leftOut, ...own.leftOut],
+      gone: own.gone,
+    }
   }
   const nothingIgnored = (tree: ScannedTree, known: Before, signal: AbortSignal): Promise<LookedAt> => {
-    const empty = emptyIn(tree, tree.files.keys())
-    return withSubmodules({ ...tree, empty, ignored: new Set(), leftOut: [] }, known, signal)
+    const empty = emptyIn(tree, tree.files.keys(), known)
+    return withSubmodules({ ...tree, empty, ignored: new Set(), leftOut: [], gone: [] }, known, signal)
   }
 
   /** What git tracks of what its rules match. A repository that cannot be asked tracks everything that was known as not ignored. */
@@ -136,6 +155,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
       return nothingIgnored(all, known, signal)
     }
     let tracked = await trackedOf(known, signal)
+    let holders = ancestors(tracked)
     const tree = await ask(all ?? (await walk(tracked, signal)), tracked, signal)
     const inIgnored = belowAny(ignoredPaths)
     const isIgnored = (key: string) => !tracked.has(key) && (ignoredPaths.has(key) || inIgnored(key))
@@ -144,6 +164,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
       // By the rules of now, which may be others than those by which git was asked what it tracks.
       ignored.rulesChanged()
       tracked = await trackedOf(known, signal)
+      holders = ancestors(tracked)
     }
 
     const files = new Map<string, ScannedFile>()
@@ -151,14 +172,19 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
     const byFolder = new Map<string, string[]>()
     const leftOut = new Set<string>()
     for (const [key, file] of tree.files) {
-      if (isIgnored(key)) (byFolder.get(rootOf(key)) ?? newList(byFolder, rootOf(key))).push(key)
-      else files.set(key, file)
+      if (!isIgnored(key)) files.set(key, file)
+      else {
+        const root = rootOf(key)
+        const left = root === '' ? undefined : leftFolder(key, root)
+        if (left !== undefined) leftOut.add(`${left}/`)
+        else (byFolder.get(root) ?? newList(byFolder, root)).push(key)
+      }
     }
     for (const key of tree.pruned) if (!isGitlink(key)) leftOut.add(`${key}/`)
     for (const [folder, keys] of byFolder) {
       const isCrowded = folder !== '' && keys.length > maxInFolder && policy.files === 'small'
       if (isCrowded) crowded.add(folder)
-      if (isCrowded || (folder !== '' && leavesFolder(folder, policy))) leftOut.add(`${folder}/`)
+      if (isCrowded) leftOut.add(`${folder}/`)
       else for (const key of keys) candidates.set(key, tree.files.get(key)!.stat.size)
     }
     const kept = divideIgnored(candidates, (key) => isKnownIgnored(known.get(key)), policy)
@@ -169,11 +195,26 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
       if (folder !== '' && left.length > maxToldOfFolder) leftOut.add(`${folder}/`)
       else for (const key of left) leftOut.add(key)
     }
-    // An empty folder that was kept stays so, whatever is ignored later.
-    const folders = tree.folders.filter((key) => !isIgnored(key) || known.get(key)?.mode === '040000')
-    const special = tree.special.filter((key) => !inIgnored(key))
-    const empty = emptyIn({ folders, unreadable: tree.unreadable }, [...files.keys(), ...ancestors(kept)])
-    const seen = { ...tree, files, folders, special, empty, ignored: kept, leftOut: [...leftOut] }
+    for (const key of tree.folders) {
+      const left = isIgnored(key) && !holders.has(key) ? leftFolder(`${key}/`, rootOf(`${key}/`)) : undefined
+      if (left !== undefined) leftOut.add(`${left}/`)
+    }
+    // That a folder is left out tells of all that is in it.
+    const isInLeftOut = belowAny(new Set([...leftOut].map((key) => key.replace(/\/$/, ''))))
+    const folders = tree.folders.filter((key) => !isInLeftOut(`${key}/`))
+    const special = tree.special.filter((key) => !isInLeftOut(key))
+    const repositories = tree.repositories.filter((key) => !isInLeftOut(key))
+    const empty = emptyIn({ ...tree, folders }, [...files.keys(), ...ancestors(kept)], known)
+    const seen = {
+      ...tree,
+      files,
+      special,
+      repositories,
+      empty,
+      ignored: kept,
+      leftOut: [...leftOut],
+      gone: [],
+    }
     return withSubmodules(seen, known, signal)
   }
 
@@ -212,12 +253,20 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
     for (const key of files.keys())
       if (!known.has(key) && (ignoredPaths.has(key) || inIgnored(key))) files.delete(key)
     const kept = new Set([...files.keys()].filter((key) => isKnownIgnored(known.get(key))))
-    return { ...nothingFound, files, ignored: kept, empty: new Set(), leftOut: [] }
+    return { ...nothingFound, files, ignored: kept, empty: new Set(), leftOut: [], gone: [] }
   }
 
   const remembered = (seen: LookedAt): LookedAt => {
     lastFolders = new Set(seen.folders)
     return seen
+  }
+
+  /** A folder on the way to a path, in the ignored `root` or that itself, that is not even looked into when it is met again. */
+  function leftFolder(key: string, root: string): string | undefined {
+    for (let slash = root.length; slash >= 0; slash = key.indexOf('/', slash + 1)) {
+      if (leavesFolder(key.slice(0, slash), policy)) return key.slice(0, slash)
+    }
+    return undefined
   }
 
   return {
@@ -246,6 +295,7 @@ const nothingFound: ScannedTree = {
   pruned: [],
   special: [],
   unsafe: [],
+  repositories: [],
   unreadable: [],
 }
 
@@ -259,17 +309,6 @@ const wasKept = (entry: ReturnType<Before['get']>): boolean =>
   entry !== undefined && entry.mode !== '040000' && entry.ignored !== true
 
 const isKnownIgnored = (entry: ReturnType<Before['get']>): boolean => entry?.ignored === true
-
-/** Whether a path lies below one of these. */
-export function belowAny(folders: ReadonlySet<string>): (key: string) => boolean {
-  return (key) => {
-    if (folders.size === 0) return false
-    for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1)) {
-      if (folders.has(key.slice(0, slash))) return true
-    }
-    return false
-  }
-}
 
 /**
  * Where git can be asked: it opens the `.gitignore` of every folder on the way to a path, and waits for ever when that is a fifo.

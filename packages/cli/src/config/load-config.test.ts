@@ -115,11 +115,14 @@ describe('what is refused', () => {
     expect(error.message).toContain(variable)
   })
 
-  test.each(['server.address = "http://evil.example"', 'data.dir = "/tmp/x"', 'server.api_keys = "known"'])(
-    'a project that sets %s',
-    (line) => {
-      writeFileSync(join(project, 'tutti.toml'), `${line}\n`)
-      expect(failure(load).message).toContain('may not be set by a project')
-    },
-  )
+  test.each([
+    'server.address = "http://evil.example"',
+    'data.dir = "/tmp/x"',
+    'server.api_keys = "known"',
+    'sandboxes.engine = "./engine.sock"',
+    'sandboxes.pull = "missing"',
+  ])('a project that sets %s', (line) => {
+    writeFileSync(join(project, 'tutti.toml'), `${line}\n`)
+    expect(failure(load).message).toContain('may not be set by a project')
+  })
 })

@@ -24,8 +24,17 @@ export interface LoadConfigOptions {
   readonly cwd: string
 }
 
-/** A repository that somebody else wrote must neither send the client's prompts and key elsewhere nor know a key of the server. */
-const notFromProject: readonly SettingName[] = ['server.address', 'server.api_keys', 'data.dir']
+/**
+ * A repository that somebody else wrote must neither send the client's prompts and key elsewhere, nor know a key of the server, nor
+ * say to whom a worker hands its sandboxes and what it fetches for them.
+ */
+const notFromProject: readonly SettingName[] = [
+  'server.address',
+  'server.api_keys',
+  'data.dir',
+  'sandboxes.engine',
+  'sandboxes.pull',
+]
 
 /**
  * Flag > environment > `tutti.toml` of the project > user file > default. `data.dir` comes out absolute and never empty.

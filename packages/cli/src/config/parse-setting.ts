@@ -19,6 +19,8 @@ const choices: Partial<Record<SettingName, readonly string[]>> = {
   'ensemble.strategy': strategyNames,
   'deliver.mode': ['ready', 'draft', 'none'],
   'workspace.watch': ['no', 'yes'],
+  'sandboxes.provider': ['local', 'docker'],
+  'sandboxes.pull': ['never', 'missing'],
   'workspace.ignored': ['none', 'small', 'all'],
   'workspace.env_files': ['no', 'yes'],
   'blobs.conditional_writes': ['no', 'yes'],

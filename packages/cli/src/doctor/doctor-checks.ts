@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
 import { accessSync, constants, existsSync, statfsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { TuttiError } from '@tutti/core'
+import { withProbeRoot } from '@tutti/sandbox'
 import { findTemporalServer } from '@tutti/temporal-binary'
+import type { ResolvedConfig } from '../config/load-config.ts'
 import type { CliContext } from '../context.ts'
 import { checkStatusName } from '../output/enum-name.ts'
 import { sandboxCheck } from './sandbox-check.ts'
@@ -33,7 +33,7 @@ export async function doctorChecks(context: CliContext): Promise<DoctorCheckResu
     node(),
     git(),
     temporal(context),
-    sandbox(),
+    sandbox(context),
     stores(context),
     forge(),
     configuration(context),
@@ -91,14 +91,14 @@ async function temporal({ deps, signal }: CliContext): Promise<DoctorCheckResult
   })
 }
 
-async function sandbox(): Promise<DoctorCheckResult> {
-  // A folder of its own: looking must not make the data folder.
-  const root = await mkdtemp(join(tmpdir(), 'tutti-doctor-'))
+async function sandbox(context: CliContext): Promise<DoctorCheckResult> {
+  let config: ResolvedConfig
   try {
-    return await sandboxCheck(root)
-  } finally {
-    await rm(root, { recursive: true, force: true })
+    config = context.config().values
+  } catch {
+    return check('sandbox', 'skipped', 'the settings cannot be read')
   }
+  return withProbeRoot((root) => sandboxCheck(root, config, context.deps.env))
 }
 
 async function stores(context: CliContext): Promise<DoctorCheckResult> {

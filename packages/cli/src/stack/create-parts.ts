@@ -172,6 +172,10 @@ function workerConfig(config: ResolvedConfig): WorkerConfig {
   const max = config['sandboxes.max']
   return {
     'sandboxes.max': max === 'cores' ? Math.max(2, availableParallelism()) : Number(max),
+    'sandboxes.provider': config['sandboxes.provider'] as WorkerConfig['sandboxes.provider'],
+    'sandboxes.image': String(config['sandboxes.image']),
+    'sandboxes.engine': String(config['sandboxes.engine']),
+    'sandboxes.pull': config['sandboxes.pull'] as WorkerConfig['sandboxes.pull'],
     'turn.capture_interval': Number(config['turn.capture_interval']),
     'turn.checkpoint_interval': Number(config['turn.checkpoint_interval']),
     'turn.capture_timeout': Number(config['turn.capture_timeout']),
@@ -183,5 +187,6 @@ function workerConfig(config: ResolvedConfig): WorkerConfig {
     'stop.grace': Number(config['stop.grace']),
     'stop.answer': Number(config['stop.answer']),
     'turn.heartbeat_timeout': Number(config['turn.heartbeat_timeout']),
+    'agent.retention': Number(config['agent.retention']),
   }
 }

@@ -21,7 +21,7 @@ const checkStatusOf = {
 export function createSystemInformation(
   context: PartContext & { readonly mode: 'embedded' | 'serve' },
 ): SystemInformation {
-  const { dataDir, config, temporal, mode } = context
+  const { dataDir, config, env, temporal, mode } = context
   const startedAt = BigInt(Math.floor(Date.now() / 1000))
 
   const info = async () => ({
@@ -43,14 +43,19 @@ export function createSystemInformation(
       { name: 'catalog', adapter: 'sqlite', address: `${dataDir}/tutti.db`, origin: 'default' },
       { name: 'blob_store', ...describeBlobs(dataDir, config), origin: 'configuration' },
       { name: 'forge', adapter: 'local', address: '', origin: 'default' },
-      { name: 'sandbox', adapter: 'local', address: `${dataDir}/sandboxes`, origin: 'default' },
+      {
+        name: 'sandbox',
+        adapter: String(config['sandboxes.provider']),
+        address: `${dataDir}/sandboxes`,
+        origin: 'configuration',
+      },
     ],
   })
 
   return {
     info,
     async doctor() {
-      const sandbox = await sandboxCheck(`${dataDir}/sandboxes`)
+      const sandbox = await sandboxCheck(`${dataDir}/sandboxes`, config, env)
       return {
         checks: [{ ...sandbox, status: checkStatusOf[sandbox.status] }],
         system: await info(),

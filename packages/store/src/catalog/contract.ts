@@ -465,6 +465,22 @@ export function testCatalogContract(name: string, createCatalog: () => Promise<C
       ])
     })
 
+    test('repositories in use: those of every owner with an agent or ensemble, each once; a URL as it is', async () => {
+      const { name } = await catalog.repositories.add('ann', 'used', '/in/use', 5, never)
+      await catalog.repositories.add('bob', name, '/of/bob', 5, never)
+      await catalog.repositories.add('ann', 'idle', '/idle', 5, never)
+      const url = 'https://example.com/in-use.git'
+      for (const repository of [name, name, url])
+        await catalog.agents.insert({ ...newAgent(), repository }, never)
+      const inUse = await catalog.repositories.listInUse(never)
+      expect(inUse.filter((location) => ['/in/use', url].includes(location)).toSorted()).toEqual([
+        '/in/use',
+        url,
+      ])
+      expect(inUse).not.toContain('/of/bob')
+      expect(inUse).not.toContain('/idle')
+    })
+
     test('says cancelled, and stores nothing, when the caller gave up before', async () => {
       const agent = newAgent()
       await expect(catalog.agents.insert(agent, AbortSignal.abort())).rejects.toMatchObject({

@@ -279,6 +279,8 @@ export interface RepositoryCatalog {
   /** @throws TuttiError `not_found`. */
   get(owner: string, name: string, signal: AbortSignal): Promise<RepositoryRow>
   list(owner: string, signal: AbortSignal): Promise<readonly RepositoryRow[]>
+  /** For sweeps, across owners: the locations of all repositories that an agent or ensemble works on or has worked on. */
+  listInUse(signal: AbortSignal): Promise<readonly string[]>
 }
 
 /** What is known about agents, ensembles and what they made; cut by aggregate (design §6). Every row has an owner. */

@@ -47,6 +47,22 @@ export function createRepositoryCatalog({ executor }: { executor: SqlExecutor })
     async list(owner, signal) {
       return (await executor.read(ofOwner(owner).orderBy('name'), signal)).map(toRepository)
     },
+
+    async listInUse(signal) {
+      const locations = (table: 'agents' | 'ensembles') =>
+        db
+          .selectFrom(table)
+          .leftJoin('repositories', (join) =>
+            join
+              .onRef('repositories.owner', '=', `${table}.owner`)
+              .onRef('repositories.name', '=', `${table}.repository`),
+          )
+          .select(({ fn, ref }) =>
+            fn.coalesce('repositories.location', ref(`${table}.repository`)).as('location'),
+          )
+      const query = locations('agents').union(locations('ensembles'))
+      return (await executor.read(query, signal)).map(({ location }) => location)
+    },
   }
 }
 

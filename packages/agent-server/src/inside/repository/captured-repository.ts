@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { limits, TuttiError } from '@tutti/core'
 import type { FileSkipReason } from '@tutti/protocol'
 import type { GitCommit, GitStateReport } from '../../port.ts'
-import { readState, type ReadState } from './read-state.ts'
+import { readState, type ReadState, type Submodules } from './read-state.ts'
 import { createRepositoryGit, type RepositoryGit } from './repository-git.ts'
 import { repositoryMark } from './repository-mark.ts'
 import { makeStateCommit } from './state-commit.ts'
@@ -13,8 +13,12 @@ import { makeStateCommit } from './state-commit.ts'
 export interface CapturedRepository {
   /** Takes it as it is for what the host has. */
   adopt(from: AdoptedRepository): void
-  /** What the host lacks; undefined when nothing has changed. Never fails for what the agent has made of its repository. */
-  changed(signal: AbortSignal): Promise<ChangedRepository>
+  /**
+   * What the host lacks; undefined when nothing has changed. Never fails for what the agent has made of its repository.
+   *
+   * @param gone files of submodules that are not there, as path keys
+   */
+  changed(gone: readonly string[], signal: AbortSignal): Promise<ChangedRepository>
 }
 
 export interface AdoptedRepository {
@@ -22,6 +26,8 @@ export interface AdoptedRepository {
   readonly base: string
   /** Of that commit, as path keys. */
   readonly gitlinks: readonly string[]
+  /** Files of submodules that are not there, as path keys. */
+  readonly gone: readonly string[]
   /** State commit that was restored, and how many packs it took. */
   readonly state?: string
   readonly packs: number
@@ -70,9 +76,9 @@ export function createCapturedRepository(workdir: string, home: string): Capture
     async dispose() {},
   })
 
-  async function read(signal: AbortSignal): Promise<ChangedRepository> {
+  async function read(gone: readonly string[], signal: AbortSignal): Promise<ChangedRepository> {
     const git = createRepositoryGit(workdir, home, signal)
-    const { mark, found } = await readSettled(git, gitlinks, signal)
+    const { mark, found } = await readSettled(git, { gitlinks, gone }, signal)
     const problems = found.problems
     const commit = await makeStateCommit(git, found.state, found.named)
     if (commit === known.state) {
@@ -121,17 +127,23 @@ export function createCapturedRepository(workdir: string, home: string): Capture
       base = from.base
       gitlinks = from.gitlinks
       const state = from.state === undefined ? {} : { state: from.state }
-      known = { mark: markOf(gitDir), ...state, packs: from.packs, tips: from.tips, problems: new Map() }
+      known = {
+        mark: markOf(gitDir, from.gone),
+        ...state,
+        packs: from.packs,
+        tips: from.tips,
+        problems: new Map(),
+      }
     },
-    async changed(signal) {
-      const mark = markOf(gitDir)
+    async changed(gone, signal) {
+      const mark = markOf(gitDir, gone)
       if (mark === known.mark) return unchanged()
       if (mark === unreadable) {
         known = { ...known, mark, problems: new Map([['.git', 'unreadable']]) }
         return unchanged()
       }
       try {
-        return await read(signal)
+        return await read(gone, signal)
       } catch (error) {
         signal.throwIfAborted()
         const code = error instanceof TuttiError ? error.code : undefined
@@ -147,13 +159,13 @@ export function createCapturedRepository(workdir: string, home: string): Capture
 /** Read while nothing changes; what still changes after some tries is read again at the next capture. */
 async function readSettled(
   git: RepositoryGit,
-  gitlinks: readonly string[],
+  submodules: Submodules,
   signal: AbortSignal,
 ): Promise<{ mark: string | undefined; found: ReadState }> {
   for (let attempt = 1; ; attempt += 1) {
-    const before = markOf(git.gitDir)
-    const found = await readState(git, gitlinks, signal)
-    const mark = markOf(git.gitDir)
+    const before = markOf(git.gitDir, submodules.gone)
+    const found = await readState(git, submodules, signal)
+    const mark = markOf(git.gitDir, submodules.gone)
     if (mark === before) return { mark, found }
     if (attempt === attempts) return { mark: undefined, found }
   }
@@ -226,9 +238,10 @@ async function newCommits(
 const unreadable = 'unreadable'
 
 /** Of what git could not be asked about, always the same. */
-function markOf(gitDir: string): string {
+function markOf(gitDir: string, gone: readonly string[]): string {
   try {
-    return repositoryMark(gitDir) ?? unreadable
+    const mark = repositoryMark(gitDir)
+    return mark === undefined ? unreadable : `${mark}\n${gone.join('\0')}`
   } catch {
     return unreadable
   }

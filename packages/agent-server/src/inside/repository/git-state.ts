@@ -17,8 +17,12 @@ export interface GitState {
   /** Absent when the agent's index could not be read. */
   readonly index?: IndexState
   readonly files: readonly KeptFile[]
-  /** Those of the base commit that are checked out, by path key, with the commit that they are at. */
-  readonly submodules: readonly { readonly path: string; readonly commit: string }[]
+  /** Those of the base commit that are checked out, by path key, with the commit that they are at, and what of the base commit's is not in them. */
+  readonly submodules: readonly {
+    readonly path: string
+    readonly commit: string
+    readonly gone?: readonly string[]
+  }[]
 }
 
 /** An index: its tree, and what no tree has. */

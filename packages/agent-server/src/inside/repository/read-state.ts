@@ -21,10 +21,17 @@ export interface ReadState {
   readonly problems: ReadonlyMap<string, FileSkipReason>
 }
 
+/** Of the base commit, as path keys. */
+export interface Submodules {
+  readonly gitlinks: readonly string[]
+  /** Files of them that are not there. */
+  readonly gone: readonly string[]
+}
+
 /** @throws TuttiError when HEAD or the refs cannot be read. */
 export async function readState(
   git: RepositoryGit,
-  gitlinks: readonly string[],
+  submodules: Submodules,
   signal: AbortSignal,
 ): Promise<ReadState> {
   const problems = new Map<string, FileSkipReason>()
@@ -61,7 +68,7 @@ export async function readState(
       tags: [...named.tags.keys()],
       ...(index && { index }),
       files,
-      submodules: await readSubmodules(git, gitlinks),
+      submodules: await readSubmodules(git, submodules),
     },
     named,
     tips: [...new Set([...(headCommit === undefined ? [] : [headCommit]), ...branches])],
@@ -81,14 +88,16 @@ function idsIn({ path, base64 }: KeptFile): string[] {
 
 async function readSubmodules(
   git: RepositoryGit,
-  gitlinks: readonly string[],
-): Promise<{ path: string; commit: string }[]> {
-  const found: { path: string; commit: string }[] = []
+  { gitlinks, gone }: Submodules,
+): Promise<GitState['submodules']> {
+  const found: GitState['submodules'][number][] = []
   for (const path of gitlinks) {
     const folder = join(dirname(git.gitDir), pathBytes(path).toString())
     if (!existsSync(join(folder, '.git'))) continue
     const answer = await git.inside(folder, ['rev-parse', '--verify', 'HEAD^{commit}']).catch(() => undefined)
-    if (answer) found.push({ path, commit: answer.toString().trim() })
+    if (!answer) continue
+    const goneHere = gone.filter((key) => key.startsWith(`${path}/`))
+    found.push({ path, commit: answer.toString().trim(), ...(goneHere.length > 0 && { gone: goneHere }) })
   }
   return found
 }

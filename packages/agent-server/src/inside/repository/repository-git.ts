@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { runGit, type GitRun } from '../git.ts'
 
 /** git on the agent's repository, with a place of ours for what we write: its own folder stays as the agent made it. */
@@ -16,6 +16,9 @@ export interface RepositoryGit {
 
 /** The agent may have made git wait for ever. In milliseconds. */
 const limitMs = 30_000
+
+/** Keeps git from taking the repository around a folder for that of the folder. */
+export const onlyAt = (folder: string) => ({ GIT_CEILING_DIRECTORIES: dirname(folder) })
 
 export function createRepositoryGit(workdir: string, home: string, signal: AbortSignal): RepositoryGit {
   const gitDir = join(workdir, '.git')
@@ -47,7 +50,8 @@ export function createRepositoryGit(workdir: string, home: string, signal: Abort
         run,
       )
     },
-    inside: (folder, args) => runGit(['-C', folder, ...args], { cwd: folder, signal, timeoutMs: limitMs }),
+    inside: (folder, args) =>
+      runGit(['-C', folder, ...args], { cwd: folder, signal, timeoutMs: limitMs, env: onlyAt(folder) }),
     async reading(args, run) {
       await scratch()
       return git(args, { GIT_ALTERNATE_OBJECT_DIRECTORIES: quoted(objects) }, run)

@@ -1,11 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync, rmdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathBytes } from '@tutti/workspace'
 import type { GitState } from './git-state.ts'
 import type { Git } from './restore-repository.ts'
 
 /**
- * Checks submodules out again, at the commits that they had. What was changed in them is there already, and stays.
+ * Checks submodules out again, at the commits that they had. What was changed in them is there already, and stays; what was removed from them
+ * goes again.
  *
  * @returns path keys of those that could not be had: their remote cannot be reached from here, or has not the commit.
  */
@@ -15,7 +16,7 @@ export async function restoreSubmodules(
   submodules: GitState['submodules'],
 ): Promise<string[]> {
   const failed: string[] = []
-  for (const { path, commit } of submodules) {
+  for (const { path, commit, gone = [] } of submodules) {
     const name = pathBytes(path).toString()
     const folder = join(workdir, name)
     const aside = join(workdir, '.git', 'changed-in-submodule')
@@ -26,27 +27,40 @@ export async function restoreSubmodules(
     try {
       await git(['-c', 'protocol.file.allow=always', 'submodule', 'update', '--init', '--', name])
       await git(['-C', name, 'checkout', '-q', '--detach', commit])
+      for (const key of gone) removeFile(Buffer.from(workdir), key)
     } catch {
       failed.push(path)
       // At another commit it would be taken for what it is not.
       rmSync(folder, { recursive: true, force: true })
       mkdirSync(folder, { recursive: true })
     }
-    if (existsSync(aside)) moveOver(aside, folder)
+    if (existsSync(aside)) moveOver(Buffer.from(aside), Buffer.from(folder))
     rmSync(aside, { recursive: true, force: true })
   }
   return failed
 }
 
-function moveOver(from: string, to: string): void {
+const below = (folder: Buffer, name: Uint8Array) => Buffer.concat([folder, Buffer.from('/'), name])
+
+/** And the folders that hold nothing then: one that the agent left empty comes back as itself. */
+function removeFile(root: Buffer, key: string): void {
+  rmSync(below(root, pathBytes(key)), { recursive: true, force: true })
+  for (let slash = key.lastIndexOf('/'); slash > 0; slash = key.lastIndexOf('/', slash - 1)) {
+    try {
+      rmdirSync(below(root, pathBytes(key.slice(0, slash))))
+    } catch {
+      return
+    }
+  }
+}
+
+function moveOver(from: Buffer, to: Buffer): void {
   for (const entry of readdirSync(from, { withFileTypes: true, encoding: 'buffer' })) {
-    const name = entry.name.toString('latin1')
-    const source = pathBytes(`${Buffer.from(from).toString('latin1')}/${name}`)
-    const target = pathBytes(`${Buffer.from(to).toString('latin1')}/${name}`)
-    if (entry.isDirectory()) {
-      mkdirSync(target, { recursive: true })
-      moveOver(source.toString(), target.toString())
-    } else {
+    const source = below(from, entry.name)
+    const target = below(to, entry.name)
+    const isFolder = lstatSync(target, { throwIfNoEntry: false })?.isDirectory() === true
+    if (entry.isDirectory() && isFolder) moveOver(source, target)
+    else {
       rmSync(target, { recursive: true, force: true })
       renameSync(source, target)
     }
