@@ -57,6 +57,7 @@ const rightRequests = (): Record<string, JsonObject> => ({
   FileSync: { bc_id: bcId, files: [{ path: 'YQ==' }] },
   StopEnsemble: { ensemble_id: 'en-01890a5d-ac96-774b-bcce-b302099a8057' },
   AddRepository: { path: api.files.path },
+  SweepBlobs: { dry_run: true },
 })
 const writes = methods.filter(({ name }) => !/^(Get|List|Stream|Diff|Read|Doctor)/.test(name))
 

@@ -99,7 +99,8 @@ async function inNextSandbox(
   return (await agent.events()).slice(before)
 }
 
-const commands = (...lines: readonly string[]) => script('run: <<EOF', 'set -e', ...lines, 'EOF')
+/** A prompt whose turn runs these, one after the other. */
+export const commands = (...lines: readonly string[]) => script('run: <<EOF', 'set -e', ...lines, 'EOF')
 
 /** What the last {@link list} among these events has printed. */
 export const listingIn = (events: readonly Logged[]): Listing => listingOf(shellOutput(events))

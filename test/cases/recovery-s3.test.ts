@@ -7,11 +7,12 @@ import {
   type TestRepository,
   type TuttiStack,
 } from '@tutti/testkit'
-import { existsSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { driveAgent, type AgentDriver } from './agent-driver.ts'
 import { connect } from './connect.ts'
-import { loseSandbox } from './recovery-driver.ts'
+import { listNow, loseSandbox, type Listing } from './recovery-driver.ts'
 
 const temporalPath = inject('temporalServer')
 
@@ -24,6 +25,8 @@ describe.each(['ministack', 'versitygw'] as const)('%s', (kind) => {
     let stack: TuttiStack
     let client: TuttiClient
     let repository: TestRepository
+    let agent: AgentDriver | undefined
+    let listing: Listing
 
     beforeAll(async () => {
       server = await createS3Server(kind, path!)
@@ -64,6 +67,21 @@ describe.each(['ministack', 'versitygw'] as const)('%s', (kind) => {
       const { code, stdout } = await stack.run(['agent', 'recover', lost.agent.bcId, '--verify'])
       expect(code).toBe(0)
       expect(stdout).toContain('as recorded')
+      agent = lost.agent
+      listing = lost.after
+    })
+
+    test('with nothing left but the bucket, an agent is rebuilt and goes on', async () => {
+      const events = await agent!.events()
+      await stack.stop()
+      rmSync(stack.dataDir, { recursive: true })
+      repository.remove()
+      const { logs } = await stack.json<{ logs: object[] }>(['admin', 'rebuild'])
+      expect(logs).toMatchObject([{ log: agent!.bcId, there: false }])
+      await stack.start()
+      const again = driveAgent(connect(stack), agent!.bcId)
+      expect((await again.events()).slice(0, events.length)).toEqual(events)
+      expect(await listNow(again)).toEqual(listing)
     })
   })
 })

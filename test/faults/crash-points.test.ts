@@ -26,7 +26,7 @@ const ofAgents: CrashPointName = 'agent.start'
  * steps that a turn begins anew after, for each ensemble.
  */
 const courses: readonly (readonly CrashPointName[])[] = [
-  ['log.append', 'release.sandbox'],
+  ['log.append', 'release.sandbox', 'log.archive'],
   ['catalog.write', 'ensemble.gather'],
   ['blob.put', 'ensemble.combine'],
   ['ensemble.start', 'admit.lease', 'provision.sandbox', 'deliver.push'],
@@ -34,6 +34,7 @@ const courses: readonly (readonly CrashPointName[])[] = [
   ['turn.run', 'deliver.pull_request'],
   ['turn.checkpoint', 'deliver.record'],
   ['turn.checkpoint_event'],
+  ['turn.checkpoint_kept'],
 ]
 
 describe.skipIf(!temporalPath)('a process that dies at a durable step, right before and right after', () => {

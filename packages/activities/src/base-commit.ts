@@ -9,6 +9,8 @@ export interface BaseRequest {
   /** As {@link Mirrors.open} takes it. */
   readonly location: string
   readonly ref: string
+  /** The agent's own base, when it has begun before: the source need not answer then, nor have it any more. */
+  readonly known?: string | undefined
 }
 
 export interface Base {
@@ -30,7 +32,7 @@ export function createOpenBase(deps: { readonly mirrors: Mirrors; readonly catal
 
 async function openBase(
   { mirrors, catalog }: { readonly mirrors: Mirrors; readonly catalog: Catalog },
-  { owner, log, location, ref }: BaseRequest,
+  { owner, log, location, ref, known }: BaseRequest,
   signal: AbortSignal,
 ): Promise<Base> {
   const pinned = mirrorRefs.base(log)
@@ -38,11 +40,15 @@ async function openBase(
     if (TuttiError.from(thrown).code === 'not_found') return undefined
     throw thrown
   })
-  const known = await there?.readRef(pinned, signal)
-  if (there && known) return { mirror: there, commit: known }
-  const mirror = await mirrors.open(location, signal)
-  const resolved = await mirror.resolve(ref, signal)
+  const held = await there?.readRef(pinned, signal)
+  if (there && held) return { mirror: there, commit: held }
+  const opened = await mirrors.open(location, signal).catch((thrown: unknown) => {
+    if (known !== undefined && !signal.aborted) return undefined
+    throw thrown
+  })
+  const resolved = known ?? (await opened!.resolve(ref, signal))
   const { answer } = await catalog.idempotency.claim(owner, `base/${log}`, 'base', resolved, signal)
+  const mirror = await mirrors.restore(location, answer, signal)
   await mirror.updateRef(pinned, answer, signal)
   return { mirror, commit: answer }
 }

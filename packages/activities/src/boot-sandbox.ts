@@ -150,10 +150,14 @@ async function hydrate(
   const { mirror, commit, base, head, branch, changes, git, manifestDigest: expected } = request
   const write = async () => {
     const pack = await mirror.packBeyondSource({ commit, base }, signal)
+    const shallow = await mirror.shallow()
     const own = git && { commit: git.commit, packs: git.packs.map(contentOf) }
     try {
       const workspace = { commit, head, branch, changes, contentOf }
-      return await server.hydrate({ ...workspace, ...(pack && { pack }), ...(own && { git: own }) }, signal)
+      return await server.hydrate(
+        { ...workspace, ...(pack && { pack }), ...(shallow && { shallow }), ...(own && { git: own }) },
+        signal,
+      )
     } catch (thrown) {
       throw (await lostContent(thrown, { changes, packs: git?.packs ?? [] }, blobs, signal)) ?? thrown
     }

@@ -41,7 +41,10 @@ async function deliverAgent(
   const plan = input.planBlobId ? await configs.plan(input.planBlobId, signal) : defaultPlan
   const { repository } = config
   const location = await repositoryLocation(deps.catalog.repositories, owner, repository, signal)
-  const mirror = await deps.mirrors.attach(location, signal)
+  const held = row.commit ?? row.baseCommit
+  const mirror = held
+    ? await deps.mirrors.restore(location, held, signal)
+    : await deps.mirrors.attach(location, signal)
   const base = row.baseCommit ?? (await mirror.resolve(config.ref, signal))
   const before = await deliveredBefore(deps, { bcId, owner, repository, branch: plan.branch }, signal)
   const shown = before?.pullRequest

@@ -47,7 +47,8 @@ export function createDeliver(deps: ActivityDeps, configs: ConfigBlobs): Activit
       const { ensembleId, owner } = input
       const end = { log: ensembleId, requestId: ensembleId }
       return endRecorded(deps, end, signal, async () => {
-        const { config, mirror, location, base } = await openEnsemble(deps, configs, input, signal)
+        const { config, location, base } = await openEnsemble(deps, configs, input, signal)
+        const mirror = await deps.mirrors.restore(location, input.commit, signal)
         await mirror.updateRef(mirrorRefs.synthesis(ensembleId), input.commit, signal)
         const outcome = await readOutcome(deps, configs, input, input, signal)
         const check = await newestVerification(deps.eventLog, ensembleId, input.commit, signal)

@@ -1,4 +1,4 @@
-import { mirrorRefs, TuttiError, type EnsembleConfig } from '@tutti/core'
+import { limits, mirrorRefs, TuttiError, type EnsembleConfig } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { EnsembleScope } from './contract.ts'
@@ -14,12 +14,30 @@ export async function openEnsemble(
 ): Promise<{ config: EnsembleConfig; mirror: Mirror; location: string; base: string }> {
   const config = await configs.ensemble(scope.configBlobId, signal)
   const location = await repositoryLocation(deps.catalog.repositories, scope.owner, config.repository, signal)
-  const mirror = await deps.mirrors.attach(location, signal)
-  const base = await mirror.readRef(mirrorRefs.base(scope.ensembleId), signal)
+  const base = await baseOf(deps, scope, location, signal)
   if (!base)
     throw new TuttiError(
       'data_loss',
-      `The commit that ${scope.ensembleId} began from is gone from the mirror.`,
+      `The commit that ${scope.ensembleId} began from is not known; none of its children has begun.`,
     )
+  const mirror = await deps.mirrors.restore(location, base, signal)
   return { config, mirror, location, base }
+}
+
+/** As this host's mirror has it; on a host that knows nothing of the ensemble, as its children do. */
+async function baseOf(
+  { mirrors, catalog }: ActivityDeps,
+  { ensembleId, owner }: EnsembleScope,
+  location: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const mirror = await mirrors.attach(location, signal).catch((thrown: unknown) => {
+    if (TuttiError.from(thrown).code === 'not_found') return undefined
+    throw thrown
+  })
+  const held = await mirror?.readRef(mirrorRefs.base(ensembleId), signal)
+  if (held) return held
+  const page = { pageSize: limits.maxChildren, pageToken: '' }
+  const { items } = await catalog.agents.list(owner, { ensembleId }, page, signal)
+  return items.find(({ baseCommit }) => baseCommit)?.baseCommit
 }

@@ -19,7 +19,8 @@ export function createGather(deps: ActivityDeps, configs: ConfigBlobs): Activiti
       const candidates = attempts.filter(isCandidate)
       const unchanged = attempts.filter((attempt) => attempt.reason === 'nothing_to_deliver').length
       if (candidates.length === 0) return { candidates: 0, unchanged, alternatives: [], additions: [] }
-      const { config, mirror } = await openEnsemble(deps, configs, input, signal)
+      const { config, mirror, location } = await openEnsemble(deps, configs, input, signal)
+      for (const { commit } of candidates) await deps.mirrors.restore(location, commit, signal)
       const equalGroups = await findEqualGroups(mirror, candidates, signal)
       const { alternatives, additions } = deps.strategyOf(config.strategy).plan({ attempts, equalGroups })
       return { candidates: candidates.length, unchanged, alternatives, additions }

@@ -63,7 +63,6 @@ async function open(config: Partial<AgentConfig>, id: AgentId = bcId) {
     clock: systemClock,
     log: id,
     producer: { id: 'sandbox', epoch: 1 },
-    keepBlobs: (blobs, signal) => store.catalog.blobRefs.add('local', blobs, signal),
     signal: never,
   })
   const session = {

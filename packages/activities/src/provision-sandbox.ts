@@ -8,9 +8,11 @@ import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { failWith, orFail, setupReasons } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
+import { createKeepBase } from './keep-base.ts'
 import { checkLog, pathFields, recoverWorkspace, type RecoveredWorkspace } from '@tutti/workspace/log'
 import type { RunEvent } from '@tutti/protocol'
 import { repositoryLocation } from '@tutti/store'
+import { createOwnedBlobs } from './owned-blobs.ts'
 import { createRunLogWriter, type RunLogWriter } from './run-log-writer.ts'
 import type { HostSession, Sessions } from './sessions.ts'
 import { createSessionWorkspace } from './session-workspace.ts'
@@ -28,6 +30,7 @@ export function createProvisionSandbox(
   sessions: Sessions,
 ): Activities['provisionSandbox'] {
   const openBase = createOpenBase(deps)
+  const keepBase = createKeepBase(deps)
   return (input) => {
     const provision = () =>
       withHeartbeat(input.heartbeatMs, async (signal, phase) => {
@@ -41,16 +44,16 @@ export function createProvisionSandbox(
         phase('mirror')
         const location = await repositoryLocation(deps.catalog.repositories, owner, config.repository, signal)
         const { mirror, commit: base } = await openBase(
-          { owner, log: row.ensembleId ?? bcId, location, ref: config.ref },
+          { owner, log: row.ensembleId ?? bcId, location, ref: config.ref, known: row.baseCommit },
           signal,
         )
+        keepBase(mirror, base)
         const controller = new AbortController()
         const producer = { id: 'sandbox', epoch: incarnation }
         const log = await createRunLogWriter({
           ...deps,
           log: bcId,
           producer,
-          keepBlobs: (blobs, keeping) => deps.catalog.blobRefs.add(owner, blobs, keeping),
           signal: controller.signal,
         })
         // The first append shuts the last sandbox out of the log: what is read afterwards is all that it has left.
@@ -62,6 +65,8 @@ export function createProvisionSandbox(
         const premise = checkLog(deps.eventLog, bcId, signal)
         premise.catch(() => {})
         const commit = recovered.commit ?? base
+        // Another host may have made it.
+        if (commit !== base) await deps.mirrors.restore(location, commit, signal)
         for (const call of recovered.openCalls)
           await log.write({ type: 'tool_call_completed', ...call, outcome: 'interrupted' })
         const booted = await boot(
@@ -72,8 +77,10 @@ export function createProvisionSandbox(
         const { sandbox, server, manifestDigest } = booted
         const gone = new AbortController()
         void server.lost.then(() => gone.abort())
+        const { blobRefs } = deps.catalog
         const tracker = createWorkspaceTracker({
-          blobs: deps.blobs,
+          blobs: createOwnedBlobs(deps.blobs, (ids, using) => blobRefs.use(owner, ids, using)),
+          packs: createOwnedBlobs(deps.blobs, (ids, adding) => blobRefs.add(owner, ids, adding)),
           incarnation,
           write: (...events) => log.write(...events),
           checkPack: (...given) => mirror.checkPack(...given),
@@ -83,7 +90,7 @@ export function createProvisionSandbox(
           manifestDigest,
           git: recovered.git,
         })
-        const parts = { bcId, incarnation, baseCommit: base, commit, server, mirror, log, tracker }
+        const parts = { bcId, incarnation, baseCommit: base, commit, server, mirror, keepBase, log, tracker }
         const session: HostSession = {
           bcId,
           owner,

@@ -5,6 +5,7 @@ import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { makeEnsembleResult } from './ensemble-result.ts'
 import { orFail } from './fail.ts'
+import { createOwnedBlobs } from './owned-blobs.ts'
 
 /** Appends a phase and projects it; with the last one the result is made first, so that whoever reads the end finds it. */
 export function createRecordPhase(deps: ActivityDeps, configs: ConfigBlobs): Activities['recordPhase'] {
@@ -32,7 +33,7 @@ async function storeResult(
   signal: AbortSignal,
 ): Promise<BlobId> {
   const result = await makeEnsembleResult(deps, configs, input, signal)
-  const blob = await deps.blobs.put(new TextEncoder().encode(JSON.stringify(result)), signal)
-  await deps.catalog.blobRefs.add(input.owner, [blob], signal)
-  return blob
+  const { blobRefs } = deps.catalog
+  const blobs = createOwnedBlobs(deps.blobs, (ids, adding) => blobRefs.add(input.owner, ids, adding))
+  return blobs.put(new TextEncoder().encode(JSON.stringify(result)), signal)
 }

@@ -73,7 +73,8 @@ async function checkpointOf(tracker: WorkspaceTracker) {
 const digests = { first: '1'.repeat(64), second: '2'.repeat(64) }
 const trackerWith = (parts: Partial<WorkspaceTrackerDeps> = {}) =>
   createWorkspaceTracker({
-    blobs: createMemoryBlobStore(),
+    blobs: parts.blobs ?? createMemoryBlobStore(),
+    packs: parts.blobs ?? createMemoryBlobStore(),
     incarnation: 1,
     write,
     checkPack: async (pack) => void (await Array.fromAsync(pack())),

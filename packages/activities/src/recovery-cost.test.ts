@@ -37,6 +37,8 @@ test('REC-13 twenty thousand events after the last commit', { timeout: 180_000 }
     putAll: (contents, signal) => (superseded ? aside : real).putAll(contents, signal),
     has: (id, signal) => real.has(id, signal),
     size: (id, signal) => real.size(id, signal),
+    list: (signal) => real.list(signal),
+    remove: (id, signal) => real.remove(id, signal),
     get(id, signal, range) {
       reads += 1
       return real.get(id, signal, range)
@@ -61,6 +63,7 @@ test('REC-13 twenty thousand events after the last commit', { timeout: 180_000 }
     superseded = true
     const tracker = createWorkspaceTracker({
       blobs: host!.deps.blobs,
+      packs: host!.deps.blobs,
       incarnation,
       write: (...events) => log.write(...events),
       checkPack: async () => {},

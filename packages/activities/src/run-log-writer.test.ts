@@ -21,7 +21,6 @@ const writer = (eventLog: EventLog = store.eventLog, epoch = 1, clock = systemCl
     clock,
     log,
     producer: { id: 'sandbox', epoch },
-    keepBlobs: (blobs, signal) => store.catalog.blobRefs.add('local', blobs, signal),
     signal: never,
   })
 
@@ -114,18 +113,4 @@ test('a lone delta waits for its neighbour for 25 ms of the clock', async () => 
   clock.advance(limits.coalesceMs)
   await out.flush()
   expect(await stored()).toEqual([text('ab')])
-})
-
-test("the blobs of files, sessions and states are the owner's when their events are there; those that an agent names are not", async () => {
-  const id = (digit: string) => `sha256_${digit.repeat(64)}` as const
-  const out = await writer()
-  await out.write(
-    { type: 'file_change', incarnation: 1, path: 'a', action: 'created', hash: id('1'), size: 1 },
-    { type: 'session_saved', blobId: id('2') },
-    { type: 'shell_output_delta', callId: 'c', event: { case: 'truncated', bytes: 9, blobId: id('3') } },
-  )
-  expect(await out.flush()).toBe(out.position())
-  const { blobRefs } = store.catalog
-  const owned = ['1', '2', '3'].map((digit) => blobRefs.has('local', id(digit), never))
-  expect(await Promise.all(owned)).toEqual([true, true, false])
 })

@@ -1,4 +1,4 @@
-import { limits, TuttiError, type BlobId, type Clock, type LogId } from '@tutti/core'
+import { limits, TuttiError, type Clock, type LogId } from '@tutti/core'
 import { encodeRunEvent, isDelta, joinDeltas, type RunEvent } from '@tutti/protocol'
 import type { EventLog } from '@tutti/store'
 
@@ -17,8 +17,6 @@ export interface RunLogWriterDeps {
   readonly clock: Clock
   readonly log: LogId
   readonly producer: { readonly id: string; readonly epoch: number }
-  /** Called before the events that name these blobs become visible: makes them the owner's to read. */
-  readonly keepBlobs: (blobs: readonly BlobId[], signal: AbortSignal) => Promise<void>
   readonly signal: AbortSignal
 }
 
@@ -30,7 +28,7 @@ const maxBatch = 500
 const maxTogether = 20_000
 
 export async function createRunLogWriter(deps: RunLogWriterDeps): Promise<RunLogWriter> {
-  const { eventLog, clock, log, producer, keepBlobs, signal } = deps
+  const { eventLog, clock, log, producer, signal } = deps
   let sequence = (await eventLog.expected(log, producer.id, producer.epoch, signal)) - 1
   let queue: RunEvent[][] = []
   let queuedBytes = 0
@@ -66,8 +64,6 @@ export async function createRunLogWriter(deps: RunLogWriterDeps): Promise<RunLog
   const appendSurely = async (batch: readonly RunEvent[]) => {
     for (let attempt = 0; ; attempt += 1) {
       try {
-        const blobs = batch.flatMap(blobOf)
-        if (blobs.length > 0) await keepBlobs(blobs, signal)
         return await eventLog.append(log, { ...producer, sequence }, batch.map(encodeRunEvent), signal)
       } catch (error) {
         const retry = (error as { code?: string }).code === 'unavailable' && attempt < 20
@@ -118,16 +114,6 @@ export async function createRunLogWriter(deps: RunLogWriterDeps): Promise<RunLog
     },
     position: () => position,
   }
-}
-
-/**
- * The blob that an event of our own names. Not those in what an agent says: an agent could name somebody else's; those become its
- * owner's where they are stored.
- */
-function blobOf(event: RunEvent): BlobId[] {
-  if (event.type === 'session_saved' || event.type === 'state_saved') return [event.blobId]
-  if (event.type === 'git_state') return [event.pack]
-  return event.type === 'file_change' && event.hash ? [event.hash] : []
 }
 
 /** A rough size, cheap to get: only texts and tool values can be large. */

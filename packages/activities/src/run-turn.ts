@@ -86,7 +86,8 @@ async function work(
 ): Promise<TurnResult> {
   const { eventLog } = deps
   const { bcId, log, server, workspace } = session
-  const blobs = createOwnedBlobs(deps.blobs, deps.catalog.blobRefs, session.owner)
+  const { blobRefs } = deps.catalog
+  const blobs = createOwnedBlobs(deps.blobs, (ids, signal) => blobRefs.add(session.owner, ids, signal))
   const events = createTurnEvents(log, blobs, session.controller.signal)
   const question = createOpenQuestion(deps, session, control, input.turn.turnId)
   server.onToolEnded(async (signal) => {

@@ -9,6 +9,7 @@ import {
 } from '@tutti/protocol/wire'
 import type { AgentRow, SavedState } from '@tutti/store'
 import type { ActivityDeps } from './deps.ts'
+import { createOwnedBlobs } from './owned-blobs.ts'
 
 /** The format of state blobs (seed 000: `PERSISTED_METADATA_VERSION_1`). */
 const version = 1
@@ -58,8 +59,9 @@ export async function saveAgentState(
     }
     position = page.next
   }
-  const blobId = await deps.blobs.put(encodeCloudAgentState(state), signal)
-  await deps.catalog.blobRefs.add(owner, [blobId], signal)
+  const { blobRefs } = deps.catalog
+  const blobs = createOwnedBlobs(deps.blobs, (ids, using) => blobRefs.use(owner, ids, using))
+  const blobId = await blobs.put(encodeCloudAgentState(state), signal)
   await append({ type: 'state_saved', blobId })
   const saved: SavedState = {
     blobId,

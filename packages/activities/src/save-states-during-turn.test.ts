@@ -41,7 +41,6 @@ test('a state is saved after 500 events, from the last one on, and its own event
     clock: systemClock,
     log: bcId,
     producer: { id: 'sandbox', epoch: 1 },
-    keepBlobs: (ids, signal) => store.catalog.blobRefs.add('ann', ids, signal),
     signal: never,
   })
   const readFrom: number[] = []

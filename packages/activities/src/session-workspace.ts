@@ -5,6 +5,7 @@ import { foldChanges } from '@tutti/workspace'
 import type { FileSync } from '@tutti/workspace/log'
 import type { CheckpointResult } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
+import type { KeepBase } from './keep-base.ts'
 import type { RunLogWriter } from './run-log-writer.ts'
 import type { WorkspaceTracker } from './workspace-tracker.ts'
 
@@ -35,6 +36,7 @@ export interface SessionWorkspaceParts {
   readonly commit: string
   readonly server: AgentServer
   readonly mirror: Mirror
+  readonly keepBase: KeepBase
   readonly log: RunLogWriter
   readonly tracker: WorkspaceTracker
 }
@@ -42,7 +44,7 @@ export interface SessionWorkspaceParts {
 type Deps = Pick<ActivityDeps, 'blobs' | 'catalog' | 'clock' | 'crashPoint' | 'eventLog'>
 
 export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts): SessionWorkspace {
-  const { bcId, incarnation, baseCommit, server, mirror, log, tracker } = parts
+  const { bcId, incarnation, baseCommit, server, mirror, keepBase, log, tracker } = parts
   let commit = parts.commit
   let checkpointAt = deps.clock.monotonic()
   let queue: Promise<unknown> = Promise.resolve()
@@ -71,10 +73,26 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
         signal,
       ),
     )
-    const filesChanged = await mirror.countChanges(baseCommit, made.commit, signal)
+    // Most times it is there, or on its way; the event says whether all that the commit needs is.
+    keepBase(mirror, baseCommit)
+    const [filesChanged, kept] = await Promise.all([
+      mirror.countChanges(baseCommit, made.commit, signal),
+      deps.crashPoint('turn.checkpoint_kept', async () => {
+        await mirror.keep({ commit: made.commit, onto: commit, base: baseCommit }, signal)
+        return mirror.isKept(baseCommit, signal)
+      }),
+    ])
     const logSequence = await deps.crashPoint('turn.checkpoint_event', async () => {
       const manifestDigest = tracker.manifestDigest()
-      await log.write({ type: 'checkpoint', incarnation, turnId, ...made, filesChanged, manifestDigest })
+      await log.write({
+        type: 'checkpoint',
+        incarnation,
+        turnId,
+        ...made,
+        filesChanged,
+        manifestDigest,
+        ...(kept && { kept }),
+      })
       return log.flush()
     })
     tracker.checkpointed()

@@ -53,7 +53,6 @@ test('REC-18 nothing that a replaced incarnation does has an effect', { timeout:
     ...deps,
     log: bcId,
     producer: { id: 'sandbox', epoch: 1 },
-    keepBlobs: async () => {},
     signal: never,
   })
   await expect(writer).rejects.toMatchObject(fenced)

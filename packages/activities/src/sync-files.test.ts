@@ -1,7 +1,7 @@
 import { blobIdOf } from '@tutti/blob-store'
 import { decodeRunEvent, encodeRunEvent, type RunEvent } from '@tutti/protocol'
 import type { CapturedChange, FileState } from '@tutti/workspace'
-import { fileChange, fileSync, recoverWorkspace } from '@tutti/workspace/log'
+import { fileChange, fileSync, neededBlobs, recoverWorkspace } from '@tutti/workspace/log'
 import { afterEach, describe, expect, test } from 'vitest'
 import { captureNow, createTestHost, runInside, type TestHost } from './test-host.ts'
 
@@ -100,10 +100,15 @@ describe('what the user changes', { timeout: 60_000 }, () => {
     await saidBySandbox(fileChange(file('notes', 'late'), 1))
     const recovered = await recoverWorkspace(host.deps.eventLog, host.bcId, never)
     expect(recovered.pending.map(({ commandId }) => commandId)).toEqual(ids)
+    // Whatever is swept, neither version is.
+    const needed = await neededBlobs(host.deps.eventLog, host.bcId, Date.now() + 1000, never)
+    expect([needed.has(blobIdOf('mine')), needed.has(blobIdOf('late'))]).toEqual([true, true])
     await host.lose(first)
     const second = await host.provision(2)
     expect(await runInside(second, 'cat notes; test ! -e old')).toBe('mine')
     expect((await host.events('ack')).map(({ commandId }) => commandId)).toEqual(ids)
+    const after = await neededBlobs(host.deps.eventLog, host.bcId, Date.now() + 1000, never)
+    expect([after.has(blobIdOf('mine')), after.has(blobIdOf('late'))]).toEqual([true, false])
     expect(second.server.news()).toContain('"notes", "old"')
     await host.lose(second)
     expect(await runInside(await host.provision(3), 'cat notes; test ! -e old')).toBe('mine')

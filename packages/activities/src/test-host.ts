@@ -6,7 +6,12 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MockActivityEnvironment } from '@temporalio/testing'
 import { agentServerMounts, buildAgentServer, startAgentServer } from '@tutti/agent-server'
-import { createFilesystemBlobStore, type BlobStore } from '@tutti/blob-store'
+import {
+  createFilesystemArchive,
+  createFilesystemBlobStore,
+  type Archive,
+  type BlobStore,
+} from '@tutti/blob-store'
 import {
   agentId,
   initialAgentState,
@@ -30,6 +35,8 @@ import { createSessions, type HostSession, type Sessions } from './sessions.ts'
 
 /** For tests: one agent on a host with real stores, mirrors and sandboxes, without Temporal. */
 export interface TestHost {
+  /** With `source`, the repository, and `mirrors`. */
+  readonly folder: string
   readonly bcId: AgentId
   /** The repository that the agent works on. */
   readonly source: string
@@ -58,6 +65,7 @@ export interface TestHostOptions {
   readonly watchWorkspace?: boolean
   /** Of the sandbox. Default: enough for a small workspace. */
   readonly limits?: Partial<AgentConfig['sandbox']['limits']>
+  readonly archive?: (real: Archive) => Archive
 }
 
 const never = new AbortController().signal
@@ -71,6 +79,8 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
   const store = await createSqliteStore({ path: join(folder, 'tutti.db') })
   const filesystem = createFilesystemBlobStore({ root: join(folder, 'blobs') })
   const blobs = options.blobs?.(filesystem) ?? filesystem
+  const kept = createFilesystemArchive({ root: join(folder, 'archive') })
+  const archive = options.archive?.(kept) ?? kept
   const sandboxes = createLocalSandboxes({ root: join(folder, 'sandboxes'), nodePath: process.execPath })
   const serverPath = await buildAgentServer(
     fileURLToPath(new URL('../../../node_modules/.cache/tutti/agent-server', import.meta.url)),
@@ -79,7 +89,7 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
     eventLog: options.eventLog?.(store.eventLog) ?? store.eventLog,
     catalog: store.catalog,
     blobs,
-    mirrors: createMirrors({ root: join(folder, 'mirrors') }),
+    mirrors: createMirrors({ root: join(folder, 'mirrors'), archive }),
     sandboxes,
     agentServers: {
       prepare: async ({ sourceObjects }) => ({
@@ -136,6 +146,7 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
     sessionsOf(session).remove(session)
   }
   return {
+    folder,
     bcId,
     source,
     store,

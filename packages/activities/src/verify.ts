@@ -63,7 +63,8 @@ async function check(
   phase: (name: string) => void,
   signal: AbortSignal,
 ): Promise<CheckResult> {
-  const { config, mirror, base } = await openEnsemble(deps, configs, scope, signal)
+  const { config, location, base } = await openEnsemble(deps, configs, scope, signal)
+  const mirror = await deps.mirrors.restore(location, commit, signal)
   const startedAt = deps.clock.monotonic()
   const since = () => Math.round(deps.clock.monotonic() - startedAt)
   const { sandbox, server } = await bootSandbox(

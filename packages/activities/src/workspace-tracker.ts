@@ -29,7 +29,10 @@ export interface WorkspaceTracker {
 }
 
 export interface WorkspaceTrackerDeps {
+  /** For the contents of files, which may go when nobody needs them any more. */
   readonly blobs: BlobStore
+  /** For what the agent's own repository has: commits are kept for ever. */
+  readonly packs: BlobStore
   readonly incarnation: number
   /** Makes events durable together. */
   readonly write: (...events: readonly RunEvent[]) => Promise<void>
@@ -50,7 +53,7 @@ export interface WorkspaceTrackerDeps {
 const maxBatched = 64 << 10
 
 export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTracker {
-  const { blobs, incarnation, write, checkPack, signal } = deps
+  const { blobs, packs: packStore, incarnation, write, checkPack, signal } = deps
   const taking = deps.gone ? AbortSignal.any([signal, deps.gone]) : signal
   const changes = new Map<string, CapturedChange>(
     deps.initial.map((change) => [pathKey(changePath(change)), change]),
@@ -74,12 +77,12 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
   const openOf =
     (id: BlobId): OpenPack =>
     () =>
-      blobs.stream(id, taking)
+      packStore.stream(id, taking)
   const storePack = async (
     pack: AsyncIterable<Uint8Array>,
     onto: readonly BlobId[],
   ): Promise<BlobId | undefined> => {
-    const id = await blobs.put(pack, taking)
+    const id = await packStore.put(pack, taking)
     try {
       await checkPack(openOf(id), onto.map(openOf), taking)
       return id

@@ -68,6 +68,8 @@ export interface HydrateRequest {
   readonly head?: string
   /** A git pack with what the commit needs beyond the objects that are mounted; read to its end at most once. */
   readonly pack?: AsyncIterable<Uint8Array>
+  /** Commits of the mounted objects behind which there is no history, in git's form of a file `shallow`. */
+  readonly shallow?: string
   /** What the agent's own repository was. */
   readonly git?: RecordedGitState
   /** Branch name that HEAD points to inside. */

@@ -12,8 +12,8 @@ const mostRounds = 4
 /** What stands under a blob's name, as far as the server tells without sending it. */
 type Standing = 'absent' | 'same' | 'different'
 
-/** Brings a blob whose hash is known under its name. */
-export type BlobWriter = (blob: SpooledBlob, signal: AbortSignal) => Promise<void>
+/** Brings a blob whose hash is known under a name: its own in the store, or another in the archive. */
+export type BlobWriter = (key: string, blob: SpooledBlob, signal: AbortSignal) => Promise<void>
 
 /**
  * An answer "is there already" is looked into in every case: it may be the blob of another writer, our own whose first answer was lost,
@@ -25,45 +25,45 @@ export function createBlobWriter(
   slots: Slots,
   settings: S3Settings,
 ): BlobWriter {
-  const { limits, conditionalWrites, keyOf } = settings
+  const { limits, conditionalWrites } = settings
 
-  async function standing({ id, size }: SpooledBlob, signal: AbortSignal): Promise<Standing> {
-    const found = await objects.inspect(keyOf(id), signal)
+  async function standing(key: string, { id, size }: SpooledBlob, signal: AbortSignal): Promise<Standing> {
+    const found = await objects.inspect(key, signal)
     if (!found) return 'absent'
     const sha256 = sha256Base64(id)
     return found.size === size && (found.sha256 ?? sha256) === sha256 ? 'same' : 'different'
   }
 
-  async function send(blob: SpooledBlob, once: boolean, signal: AbortSignal): Promise<boolean> {
-    if (blob.size > limits.singlePutBytes) return uploads.upload(keyOf(blob.id), blob, once, signal)
+  async function send(key: string, blob: SpooledBlob, once: boolean, signal: AbortSignal): Promise<boolean> {
+    if (blob.size > limits.singlePutBytes) return uploads.upload(key, blob, once, signal)
     const put = async () => {
       const bytes = await blob.read(0, blob.size)
-      return objects.put(keyOf(blob.id), bytes, sha256Base64(blob.id), once, signal)
+      return objects.put(key, bytes, sha256Base64(blob.id), once, signal)
     }
     return blob.onDisk ? slots(signal, put) : put()
   }
 
-  async function write(blob: SpooledBlob, signal: AbortSignal): Promise<void> {
+  async function write(key: string, blob: SpooledBlob, signal: AbortSignal): Promise<void> {
     const look = !conditionalWrites || blob.size >= limits.lookFirstBytes
-    let known: Standing = look ? await standing(blob, signal) : 'absent'
+    let known: Standing = look ? await standing(key, blob, signal) : 'absent'
     // More than once only when others store and delete the same object meanwhile.
     for (let round = 1; known !== 'same'; round += 1) {
-      if (round > mostRounds) throw unsettled(blob.id)
-      if (await send(blob, conditionalWrites && known === 'absent', signal)) return
-      known = await standing(blob, signal)
+      if (round > mostRounds) throw unsettled(key, blob.id)
+      if (await send(key, blob, conditionalWrites && known === 'absent', signal)) return
+      known = await standing(key, blob, signal)
     }
   }
 
-  const unsettled = (id: BlobId) =>
+  const unsettled = (key: string, id: BlobId) =>
     new TuttiError(
       'unavailable',
-      `Object ${keyOf(id)} of bucket "${settings.bucket}" at ${settings.where} came and went while it was stored. See who else writes there, then try again.`,
+      `Object ${key} of bucket "${settings.bucket}" at ${settings.where} came and went while it was stored. See who else writes there, then try again.`,
       { id, reason: 'unsettled', bucket: settings.bucket, endpoint: settings.where },
     )
 
-  return async (blob, signal) => {
+  return async (key, blob, signal) => {
     try {
-      await write(blob, signal)
+      await write(key, blob, signal)
     } catch (error) {
       throw signal.aborted ? cancelledBy(signal) : s3Error(error, settings)
     }

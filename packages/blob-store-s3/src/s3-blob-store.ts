@@ -1,11 +1,13 @@
-import type { BlobStore } from '@tutti/blob-store'
-import { putEach } from '@tutti/blob-store/adapter'
-import { noCrashPoints, throwIfCancelled } from '@tutti/core'
+import type { Archive, BlobStore } from '@tutti/blob-store'
+import { checkRead, putEach } from '@tutti/blob-store/adapter'
+import { cancelledBy, isBlobId, noCrashPoints, throwIfCancelled } from '@tutti/core'
 import { abortAbandonedUploads } from './abandoned-uploads.ts'
 import { createBlobReader } from './blob-reader.ts'
 import { createBlobWriter } from './blob-writer.ts'
 import { createMultipartUploads } from './multipart-uploads.ts'
+import { createS3Archive } from './s3-archive.ts'
 import { createS3Client } from './s3-client.ts'
+import { s3Error } from './s3-error.ts'
 import { createS3Objects } from './s3-objects.ts'
 import type { S3BlobStoreOptions } from './s3-options.ts'
 import { s3Settings } from './s3-settings.ts'
@@ -15,12 +17,14 @@ import { createSlots } from './slots.ts'
 import { spool } from './spooled-blob.ts'
 
 export interface S3BlobStore extends Required<BlobStore> {
+  /** What is kept for ever, in the same bucket. */
+  readonly archive: Archive
   /** Gives its connections up. Not needed for a process to end. */
   close(): void
 }
 
 /**
- * Blobs as objects `files/sha256_<hex>` of a bucket; many stores may share it. Every put carries its SHA-256, and nothing is under a
+ * Blobs as objects `files/sha256_<hex>` of a bucket, and the archive beside them; many stores may share it. Every put carries its SHA-256, and nothing is under a
  * name before the server has checked all of it; every whole blob is hashed when it is read. Failures that may pass are tried again for
  * `limits.patienceMs`; then, and for any other failure of the store, the error is `unavailable`, with the reason and what to do.
  *
@@ -56,7 +60,7 @@ export function createS3BlobStore(options: S3BlobStoreOptions): S3BlobStore {
       throwIfCancelled(signal)
       const blob = await spool(bytes, signal, { folder, memoryBytes: limits.memoryBytes })
       try {
-        await crashPoint('blob.put', () => write(blob, signal))
+        await crashPoint('blob.put', () => write(settings.keyOf(blob.id), blob, signal))
         if (blob.size > limits.singlePutBytes) lookForAbandoned()
         return blob.id
       } finally {
@@ -68,6 +72,27 @@ export function createS3BlobStore(options: S3BlobStoreOptions): S3BlobStore {
     removeLeftovers: (signal) => abortAbandonedUploads(client, settings, signal).catch(() => {}),
 
     putAll: (contents, signal) => putEach(store.put, contents, limits.parallelPuts, signal),
+
+    async *list(signal) {
+      try {
+        for await (const { key, size, storedAt } of objects.list(settings.folder, signal)) {
+          const id = key.slice(settings.folder.length)
+          if (isBlobId(id)) yield { id, size, storedAt }
+        }
+      } catch (error) {
+        throw signal.aborted ? cancelledBy(signal) : s3Error(error, settings)
+      }
+    },
+
+    async remove(id, signal) {
+      throwIfCancelled(signal)
+      checkRead(id, undefined)
+      await objects.remove(settings.keyOf(id), signal).catch((error: unknown) => {
+        throw signal.aborted ? cancelledBy(signal) : s3Error(error, settings)
+      })
+    },
+
+    archive: createS3Archive(objects, write, settings),
 
     close() {
       closed.abort()

@@ -1,4 +1,11 @@
-import { GetObjectCommand, HeadObjectCommand, PutObjectCommand, type S3Client } from '@aws-sdk/client-s3'
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  type S3Client,
+} from '@aws-sdk/client-s3'
 import { Readable } from 'node:stream'
 import { bodyChunks } from './body-chunks.ts'
 import { retry } from './retry.ts'
@@ -22,7 +29,14 @@ export interface OpenedObject {
   readonly chunks: AsyncGenerator<Uint8Array>
 }
 
-/** Requests about one object, repeated while their failure may pass. Failures are thrown as the SDK made them. */
+export interface ListedObject {
+  readonly key: string
+  readonly size: number
+  /** Milliseconds since 1970. */
+  readonly storedAt: number
+}
+
+/** Requests about objects, repeated while their failure may pass. Failures are thrown as the SDK made them. */
 export interface S3Objects {
   /** `sha256` in base64. Resolves to false when `once` was asked for and there is an object; what it is remains to be seen. */
   put(key: string, bytes: Uint8Array, sha256: string, once: boolean, signal: AbortSignal): Promise<boolean>
@@ -38,6 +52,10 @@ export interface S3Objects {
     end: number | undefined,
     signal: AbortSignal,
   ): Promise<OpenedObject | undefined>
+  /** Those whose key begins so, in the order of their keys. */
+  list(prefix: string, signal: AbortSignal): AsyncGenerator<ListedObject>
+  /** Does nothing when there is no such object. */
+  remove(key: string, signal: AbortSignal): Promise<void>
 }
 
 export function createS3Objects(client: S3Client, { bucket, limits }: S3Settings): S3Objects {
@@ -95,6 +113,29 @@ export function createS3Objects(client: S3Client, { bucket, limits }: S3Settings
         if (s3Failure(error).status === 416) return undefined
         throw error
       }
+    },
+
+    async *list(prefix, signal) {
+      for (let after: string | undefined; ;) {
+        const command = new ListObjectsV2Command({
+          Bucket: bucket,
+          Prefix: prefix,
+          ...(after !== undefined && { StartAfter: after }),
+        })
+        const page = await retry(limits, signal, () => client.send(command, { abortSignal: signal }))
+        for (const { Key, Size, LastModified } of page.Contents ?? []) {
+          if (Key === undefined) continue
+          after = Key
+          yield { key: Key, size: Size ?? 0, storedAt: LastModified?.getTime() ?? 0 }
+        }
+        if (!page.IsTruncated || !page.Contents?.length) return
+      }
+    },
+
+    async remove(key, signal) {
+      await retry(limits, signal, () =>
+        client.send(new DeleteObjectCommand(address(key)), { abortSignal: signal }),
+      )
     },
   }
 }

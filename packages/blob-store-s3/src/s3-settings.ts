@@ -6,7 +6,9 @@ import type { S3BlobStoreOptions } from './s3-options.ts'
 /** Options that were checked, with their defaults. */
 export interface S3Settings {
   readonly bucket: string
-  /** Ends with a slash. */
+  /** Everything of ours is below it. Empty, or ends with a slash. */
+  readonly prefix: string
+  /** That of the blobs. Ends with a slash. */
   readonly folder: string
   /** For people: never has a secret in it. */
   readonly where: string
@@ -29,10 +31,12 @@ export function s3Settings(options: S3BlobStoreOptions): S3Settings {
   }
   const endpoint = checkEndpoint('endpoint', options.endpoint)
   const publicEndpoint = checkEndpoint('publicEndpoint', options.publicEndpoint)
-  const prefix = checkPrefix(options.prefix ?? '')
-  const folder = `${prefix}${prefix && '/'}files/`
+  const named = checkPrefix(options.prefix ?? '')
+  const prefix = `${named}${named && '/'}`
+  const folder = `${prefix}files/`
   return {
     bucket,
+    prefix,
     folder,
     where: endpoint ?? `AWS S3${region ? ` in ${region}` : ''}`,
     endpoint,

@@ -21,3 +21,28 @@ export function checkRead(id: BlobId, range: ByteRange | undefined): void {
     field: 'range',
   })
 }
+
+export const archiveNotFound = (name: string, cause?: unknown): TuttiError =>
+  new TuttiError('not_found', `The archive has no ${name}.`, { name }, cause)
+
+/** Names become paths and keys. @throws TuttiError `invalid_argument`. */
+export function checkName(name: string): void {
+  const parts = name.split('/')
+  if (parts.length <= 8 && parts.every((part) => /^[A-Za-z0-9_-][\w.-]{0,254}$/.test(part))) return
+  throw new TuttiError(
+    'invalid_argument',
+    'A name in the archive is parts of letters, digits and ._- with single slashes between.',
+    { field: 'name' },
+  )
+}
+
+/** A full or failing disk is `unavailable`, to be tried again; it must never look like a blob that is not there. */
+export function diskFailed(cause: NodeJS.ErrnoException): never {
+  if (cause instanceof TuttiError) throw cause
+  throw new TuttiError(
+    'unavailable',
+    `The blob folder failed with ${cause.code ?? cause.name}; look at the disk, then try again.`,
+    {},
+    cause,
+  )
+}

@@ -132,6 +132,29 @@ export function testBlobStoreContract(name: string, createStore: () => Promise<B
       expect(await store.has(idOf(bytesOf('part')), never)).toBe(false)
     })
 
+    test('lists what is there, and not what was removed', async () => {
+      const listed = async () => {
+        const blobs = await Array.fromAsync(store.list(never))
+        return Object.fromEntries(blobs.map(({ id, size }) => [id, size]))
+      }
+      const begun = Date.now()
+      const kept = await store.put(bytesOf('kept'), never)
+      const gone = await store.put(bytesOf('to go'), never)
+      expect(await listed()).toMatchObject({ [kept]: 4, [gone]: 5 })
+      const { storedAt } = (await Array.fromAsync(store.list(never))).find(({ id }) => id === kept)!
+      // Servers count in whole seconds, and their clocks are not ours.
+      expect(Math.abs(storedAt - begun)).toBeLessThan(10_000)
+      await store.remove(gone, never)
+      await store.remove(gone, never)
+      expect(await listed()).toEqual({ [kept]: 4 })
+      expect(await store.has(gone, never)).toBe(false)
+      await expect(store.remove('sha256_../x' as BlobId, never)).rejects.toMatchObject({
+        code: 'invalid_argument',
+      })
+      expect(await store.put(bytesOf('to go'), never)).toBe(gone)
+      expect(await store.has(gone, never)).toBe(true)
+    })
+
     test('reads ranges, cut at the end of the blob', async () => {
       const id = await store.put(bytesOf('0123456789'), never)
       const range = async (start: number, end: number) =>

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
-import { open, rename, stat, unlink, writeFile, type FileHandle } from 'node:fs/promises'
+import { open, rename, rm, stat, unlink, writeFile, type FileHandle } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { TuttiError, noCrashPoints, throwIfCancelled, type BlobId, type CrashPoint } from '@tutti/core'
-import { abortableSource } from './abortable-source.ts'
+import { noCrashPoints, isBlobId, throwIfCancelled, type BlobId, type CrashPoint } from '@tutti/core'
 import { blobIdOf, blobIdOfHash } from './blob-id.ts'
-import { checkRead, damaged, notFound } from './blob-errors.ts'
+import { checkRead, damaged, diskFailed, notFound } from './blob-errors.ts'
+import { createDurableFiles, isThere, namesIn } from './durable-files.ts'
 import { createDurableFolders } from './durable-folders.ts'
 import { removeLeftovers, temporaryName } from './leftovers.ts'
 import type { BlobStore, ByteRange } from './port.ts'
@@ -35,6 +35,7 @@ export function createFilesystemBlobStore({
   const temporaries = join(base, 'tmp')
   const pathOf = (id: BlobId) => join(base, id.slice(7, 9), id)
   const folders = createDurableFolders(base)
+  const files = createDurableFiles(temporaries, folders)
   let prepared: Promise<unknown> | undefined
   // All folders at once: later each would cost the blob that needs it first two more writes to the disk.
   const prepare = () =>
@@ -47,7 +48,7 @@ export function createFilesystemBlobStore({
 
   /** A batch is written to the disk by one request for the whole file system, where the machine has a program for that. */
   async function putBatch(contents: readonly Uint8Array[], signal: AbortSignal): Promise<BlobId[]> {
-    await folders.make(temporaries).catch(refuse)
+    await folders.make(temporaries).catch(diskFailed)
     const written = contents.map((bytes) => ({
       bytes,
       temporary: join(temporaries, temporaryName()),
@@ -56,14 +57,14 @@ export function createFilesystemBlobStore({
     try {
       await inParallel(written, writesAtOnce, async ({ temporary, bytes }) => {
         throwIfCancelled(signal)
-        await writeFile(temporary, bytes, { flag: 'wx', mode: 0o400 }).catch(refuse)
+        await writeFile(temporary, bytes, { flag: 'wx', mode: 0o400 }).catch(diskFailed)
       })
       await syncFileSystem(base)
       return await crashPoint('blob.put', async () => {
         await inParallel(written, writesAtOnce, async ({ temporary, id }) => {
           const path = pathOf(id)
-          await folders.make(dirname(path)).catch(refuse)
-          await rename(temporary, path).catch(refuse)
+          await folders.make(dirname(path)).catch(diskFailed)
+          await rename(temporary, path).catch(diskFailed)
         })
         await syncFileSystem(base)
         return written.map(({ id }) => id)
@@ -72,14 +73,6 @@ export function createFilesystemBlobStore({
       for (const { temporary } of written) await unlink(temporary).catch(() => {})
       throw error
     }
-  }
-
-  /** Gives the finished file its name. It replaces a blob that is there: either has the same content, and a damaged one is mended so. */
-  async function publish(temporary: string, id: BlobId): Promise<void> {
-    const path = pathOf(id)
-    await folders.make(dirname(path))
-    await rename(temporary, path)
-    await folders.sync(dirname(path))
   }
 
   async function* stream(id: BlobId, signal: AbortSignal, range?: ByteRange): AsyncGenerator<Uint8Array> {
@@ -104,29 +97,11 @@ export function createFilesystemBlobStore({
     async put(bytes, signal) {
       throwIfCancelled(signal)
       await prepare()
-      await folders.make(temporaries).catch(refuse)
-      const temporary = join(temporaries, temporaryName())
       const hash = createHash('sha256')
-      try {
-        const file = await open(temporary, 'wx', 0o400).catch(refuse)
-        try {
-          for await (const chunk of abortableSource(bytes, signal)) {
-            hash.update(chunk)
-            await file.writeFile(chunk).catch(refuse)
-          }
-          await file.sync().catch(refuse)
-        } finally {
-          await file.close()
-        }
-        throwIfCancelled(signal)
-        const id = blobIdOfHash(hash)
-        await crashPoint('blob.put', () => publish(temporary, id)).catch(refuse)
-        return id
-      } catch (error) {
-        // Not there any more when only the last step failed.
-        await unlink(temporary).catch(() => {})
-        throw error
-      }
+      const temporary = await files.write(bytes, signal, (chunk) => hash.update(chunk))
+      const id = blobIdOfHash(hash)
+      await crashPoint('blob.put', () => files.publish(temporary, pathOf(id))).catch(diskFailed)
+      return id
     },
 
     async putAll(contents, signal) {
@@ -152,10 +127,23 @@ export function createFilesystemBlobStore({
     async has(id, signal) {
       throwIfCancelled(signal)
       checkRead(id, undefined)
-      return stat(pathOf(id)).then(
-        () => true,
-        (error: NodeJS.ErrnoException) => error.code !== 'ENOENT' && refuse(error),
-      )
+      return isThere(pathOf(id))
+    },
+
+    async *list(signal) {
+      for (const folder of firstBytes) {
+        for (const id of (await namesIn(join(base, folder))).filter(isBlobId)) {
+          throwIfCancelled(signal)
+          const found = await stat(pathOf(id)).catch(() => undefined)
+          if (found) yield { id, size: found.size, storedAt: found.mtimeMs }
+        }
+      }
+    },
+
+    async remove(id, signal) {
+      throwIfCancelled(signal)
+      checkRead(id, undefined)
+      await rm(pathOf(id), { force: true }).catch(diskFailed)
     },
 
     async size(id, signal) {
@@ -163,7 +151,7 @@ export function createFilesystemBlobStore({
       checkRead(id, undefined)
       const found = await stat(pathOf(id)).catch((error: NodeJS.ErrnoException) => {
         if (error.code === 'ENOENT') throw notFound(id, error)
-        return refuse(error)
+        return diskFailed(error)
       })
       return found.size
     },
@@ -174,7 +162,7 @@ export function createFilesystemBlobStore({
 async function openBlob(path: string, id: BlobId): Promise<FileHandle> {
   return open(path, 'r').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') throw notFound(id, error)
-    return refuse(error)
+    return diskFailed(error)
   })
 }
 
@@ -186,20 +174,9 @@ async function* readChunks(file: FileHandle, range: ByteRange | undefined): Asyn
     const wanted = Math.min(size, end - position)
     const { bytesRead, buffer } = await file
       .read(Buffer.allocUnsafeSlow(wanted), 0, wanted, position)
-      .catch(refuse)
+      .catch(diskFailed)
     position += bytesRead
     if (bytesRead > 0) yield new Uint8Array(buffer.buffer, 0, bytesRead)
     if (bytesRead < wanted) return
   }
-}
-
-/** A full or failing disk is `unavailable`, to be tried again; it must never look like a blob that is not there. */
-function refuse(cause: NodeJS.ErrnoException): never {
-  if (cause instanceof TuttiError) throw cause
-  throw new TuttiError(
-    'unavailable',
-    `The blob folder failed with ${cause.code ?? cause.name}; look at the disk, then try again.`,
-    {},
-    cause,
-  )
 }

@@ -1,4 +1,6 @@
+export type { Archive } from './archive.ts'
 export { blobIdOf } from './blob-id.ts'
-export type { BlobStore, ByteRange, SignedRequest } from './port.ts'
+export type { BlobStore, ByteRange, SignedRequest, StoredBlob } from './port.ts'
+export { createFilesystemArchive } from './filesystem-archive.ts'
 export { createFilesystemBlobStore } from './filesystem.ts'
 export { createMemoryBlobStore } from './memory.ts'

@@ -8,6 +8,7 @@ import type { BlobStore, ByteRange } from './port.ts'
 /** Blobs in this process's memory, for tests. Durable as long as the process. */
 export function createMemoryBlobStore(): BlobStore {
   const blobs = new Map<BlobId, Uint8Array>()
+  const storedAt = new Map<BlobId, number>()
 
   function read(id: BlobId, signal: AbortSignal, range?: ByteRange): Uint8Array {
     throwIfCancelled(signal)
@@ -25,6 +26,7 @@ export function createMemoryBlobStore(): BlobStore {
       const whole = Buffer.concat(chunks)
       const id = blobIdOf(whole)
       blobs.set(id, new Uint8Array(whole))
+      storedAt.set(id, Date.now())
       return id
     },
 
@@ -47,6 +49,19 @@ export function createMemoryBlobStore(): BlobStore {
 
     async size(id, signal) {
       return read(id, signal).length
+    },
+
+    async *list(signal) {
+      for (const [id, { length }] of blobs) {
+        throwIfCancelled(signal)
+        yield { id, size: length, storedAt: storedAt.get(id)! }
+      }
+    },
+
+    async remove(id, signal) {
+      throwIfCancelled(signal)
+      checkRead(id, undefined)
+      blobs.delete(id)
     },
   }
   return store

@@ -6,6 +6,15 @@ export interface ByteRange {
   readonly end: number
 }
 
+/** What a store knows of a blob without reading it. */
+export interface StoredBlob {
+  readonly id: BlobId
+  /** In bytes. */
+  readonly size: number
+  /** When it was stored, first or last, by the store's own clock; milliseconds since 1970. */
+  readonly storedAt: number
+}
+
 /** A request that whoever holds it may make without credentials until it expires. It is a secret for as long. */
 export interface SignedRequest {
   readonly method: 'GET' | 'PUT'
@@ -55,6 +64,12 @@ export interface BlobStore {
 
   /** How many bytes the blob has. As cheap as {@link has}. @throws TuttiError `not_found` when there is no such blob. */
   size(id: BlobId, signal: AbortSignal): Promise<number>
+
+  /** Every blob that is there, in no order; what comes or goes meanwhile may be left out. For a sweep: it takes as long as there are blobs. */
+  list(signal: AbortSignal): AsyncIterable<StoredBlob>
+
+  /** Removes the blob; does nothing when it is not there. Whoever asks has made sure that nobody needs it, or is about to. */
+  remove(id: BlobId, signal: AbortSignal): Promise<void>
 
   /** Removes what killed puts left, and nothing of one that goes on. For the reaper. Absent where nothing can be left. */
   removeLeftovers?(signal: AbortSignal): Promise<void>

@@ -103,7 +103,9 @@ describe('help', () => {
         "config",
         "config list",
         "doctor",
+        "gc",
         "admin",
+        "admin rebuild",
         "admin crash-points",
       ]
     `)

@@ -7,6 +7,7 @@ import { addDemo } from './commands/demo.ts'
 import { addDev } from './commands/dev.ts'
 import { addDoctor } from './commands/doctor.ts'
 import { addEnsemble } from './commands/ensemble.ts'
+import { addGc } from './commands/gc.ts'
 import { addPr } from './commands/pr.ts'
 import { addRepo } from './commands/repo.ts'
 import { addRun } from './commands/run.ts'
@@ -70,6 +71,7 @@ export function buildProgram(deps: CliDeps): Command {
   addRepo(program, cli)
   addConfig(program, cli)
   addDoctor(program, cli)
+  addGc(program, cli)
   addAdmin(program, cli)
   return program
 }

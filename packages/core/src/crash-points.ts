@@ -4,6 +4,7 @@
  */
 export const crashPoints = {
   'log.append': 'an event batch is committed to the run log',
+  'log.archive': 'a segment of a run log is in the archive',
   'catalog.write': 'a row of the catalog is committed',
   'blob.put': 'a blob appears under its name',
   'ensemble.start': 'the ensemble workflow is started after its row was written',
@@ -13,6 +14,7 @@ export const crashPoints = {
   'hydrate.workspace': 'the workspace is written into the sandbox',
   'turn.run': 'the agent works on a turn',
   'turn.checkpoint': 'the checkpoint commit is in the mirror',
+  'turn.checkpoint_kept': 'what the checkpoint commit adds is in the archive',
   'turn.checkpoint_event': 'the checkpoint event is in the log',
   'release.sandbox': 'a sandbox is destroyed and its lease given back',
   'ensemble.gather': 'the attempts are stored',

@@ -1,6 +1,8 @@
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { checkBranch, checkRefName, mirrorRefs, TuttiError } from '@tutti/core'
 import { checkPack } from './check-pack.ts'
+import type { CommitArchive } from './commit-archive.ts'
 import { combineAttempts } from './combine.ts'
 import { importCommit } from './fast-import.ts'
 import { withLockRepair } from './lock-repair.ts'
@@ -26,6 +28,7 @@ export function createMirror(
   { mirror: path, source }: MirrorStores,
   location: Location,
   known: KnownHashes,
+  archive?: CommitArchive,
 ): Mirror {
   /** Full hash of what a revision names, or undefined; `revision` is built from checked parts only. */
   const lookUp = async (
@@ -59,6 +62,14 @@ export function createMirror(
   const mirror: Mirror = {
     path,
     sourceObjects: join(source, 'objects'),
+
+    async shallow() {
+      const text = await readFile(join(source, 'shallow'), 'utf8').catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return ''
+        throw error
+      })
+      return text || undefined
+    },
 
     async resolve(ref, signal) {
       const name = ref === '' || ref === 'HEAD' ? '' : checkRefName(ref, 'ref')
@@ -181,6 +192,19 @@ export function createMirror(
       known.set(combined.commit, combined.tree)
       await mirror.updateRef(ref, combined.commit, signal)
       return combined
+    },
+
+    async keepBase(base, signal) {
+      await archive?.keepBase(source, checkHash(base, 'base'), signal)
+    },
+
+    async isKept(commit, signal) {
+      return (await archive?.isKept(checkHash(commit, 'commit'), signal)) ?? false
+    },
+
+    async keep(request, signal) {
+      for (const field of ['commit', 'onto', 'base'] as const) checkHash(request[field], field)
+      await archive?.keep(path, request, signal)
     },
 
     async push(request, signal) {

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { mkdir, rm, stat, utimes } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
+import type { Archive } from '@tutti/blob-store'
 import { checkRefName, createSingleFlight, TuttiError, throwIfCancelled } from '@tutti/core'
 import { withProcessLock } from '@tutti/processes'
 import { LRUCache } from 'lru-cache'
+import { createCommitArchive } from './commit-archive.ts'
 import { identityEnvironment } from './hardened.ts'
 import { withLockRepair } from './lock-repair.ts'
 import { parseLocation, type Location } from './location.ts'
@@ -11,7 +13,7 @@ import { areJoined, exists, makeStores, type MirrorStores } from './mirror-store
 import { createMirror, type KnownHashes } from './mirror.ts'
 import type { Mirror, Mirrors } from './port.ts'
 import { sweepMirrors } from './sweep-mirrors.ts'
-import { mayBeHash } from './ref-name.ts'
+import { checkHash, mayBeHash } from './ref-name.ts'
 import { createGitRunner, type GitLogEntry, type GitRunner } from './run-git.ts'
 import { defaultBranchOf, fetchSource, hasRef, readSourceHead, sourceRefs } from './source.ts'
 
@@ -21,6 +23,8 @@ export interface MirrorsOptions {
   /** Default `git` of PATH; 2.38 or newer. */
   readonly gitPath?: string
   readonly log?: (entry: GitLogEntry) => void
+  /** Where commits are kept for ever; without it they live as long as the mirrors. */
+  readonly archive?: Archive
 }
 
 const [keptMirrors, keptHashes] = [100, 10_000]
@@ -31,11 +35,12 @@ const lockPatienceMs = 200
  * Mirrors below `root`, one per location, named by the hash of the location, each with the source's own store beside it. Making
  * and refreshing one is locked across processes; everything else works on different refs and needs no lock.
  */
-export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOptions): Mirrors {
+export function createMirrors({ root: folder, gitPath = 'git', log, archive }: MirrorsOptions): Mirrors {
   const root = resolve(folder)
   const home = join(root, '.home')
   const git = createGitRunner({ gitPath, home, ...(log ? { log } : {}) })
   const once = createSingleFlight<string, Mirror>()
+  const commits = archive && createCommitArchive(git, archive)
 
   const known = new LRUCache<string, KnownHashes>({ max: keptMirrors })
   const knownOf = (path: string): KnownHashes => {
@@ -61,14 +66,25 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
     return await withProcessLock(`${mirror}.lock`, signal, work)
   }
   const mirrorOf = (stores: MirrorStores, location: Location) =>
-    createMirror(git, stores, location, knownOf(stores.mirror))
+    createMirror(git, stores, location, knownOf(stores.mirror), commits)
+
+  const make = async (
+    stores: MirrorStores,
+    { address }: Location,
+    isSha256: boolean,
+    signal: AbortSignal,
+  ) => {
+    // What was known of a mirror that somebody has removed is known no more.
+    if (!(await areJoined(stores))) known.delete(stores.mirror)
+    await makeStores(git, stores, address, isSha256, signal)
+  }
 
   const refresh = async (location: Location, signal: AbortSignal, begin: () => void): Promise<Mirror> => {
     const stores = storesOf(location)
     return await withLock(stores, signal, async () => {
       begin()
       const head = await readSourceHead(git, location, signal)
-      await makeStores(git, stores, location.address, head.commit?.length === 64, signal)
+      await make(stores, location, head.commit?.length === 64, signal)
       const { source } = stores
       if (head.commit === undefined && head.branches.size === 0) await makeEmptyRoot(git, source, signal)
       else {
@@ -95,11 +111,30 @@ export function createMirrors({ root: folder, gitPath = 'git', log }: MirrorsOpt
       const stores = storesOf(location)
       if (await areJoined(stores)) return mirrorOf(stores, location)
       if (await exists(stores.mirror)) {
-        await withLock(stores, signal, () => makeStores(git, stores, location.address, false, signal))
+        await withLock(stores, signal, () => make(stores, location, false, signal))
         return mirrorOf(stores, location)
       }
       throw new TuttiError('not_found', 'There is no mirror of this repository yet; open it first.', {
         location: location.address,
+      })
+    },
+
+    async restore(text, commit, signal) {
+      const location = parseLocation(text)
+      const stores = storesOf(location)
+      if (await areJoined(stores)) {
+        const tree = `${checkHash(commit, 'commit')}^{tree}`
+        const found = await git.run(['cat-file', '-e', tree], { gitDir: stores.mirror, signal })
+        if (found.exitCode === 0) return mirrorOf(stores, location)
+      }
+      if (!commits)
+        throw new TuttiError('not_found', `The mirror has no commit ${commit}, and there is no archive.`, {
+          commit,
+        })
+      return await withLock(stores, signal, async () => {
+        await make(stores, location, commit.length === 64, signal)
+        await commits.restore(stores, commit, signal)
+        return mirrorOf(stores, location)
       })
     },
 

@@ -1,5 +1,6 @@
 import type { AgentId } from '@tutti/core'
 import type { OpenPack } from './check-pack.ts'
+import type { KeepRequest } from './commit-archive.ts'
 import type { ContentMode } from './tree-mode.ts'
 
 /** A change of one path, as a commit needs it. Contents are streamed into `git fast-import`. */
@@ -77,6 +78,8 @@ export interface Mirror {
   readonly path: string
   /** Absolute path of an object folder with nothing but what came from the source: what every sandbox may read (decision 0073). */
   readonly sourceObjects: string
+  /** Where the source's history ends early, as git has it in a file `shallow`; undefined when it is whole. */
+  shallow(): Promise<string | undefined>
   /** Commit of a branch, tag or hash of the source; empty means the default branch. @throws TuttiError `not_found`, `invalid_argument`. */
   resolve(ref: string, signal: AbortSignal): Promise<string>
   /** Commit that one of our own refs points to, or undefined. */
@@ -120,6 +123,15 @@ export interface Mirror {
    * base itself. The same request gives the same commit.
    */
   combine(request: CombineRequest, signal: AbortSignal): Promise<Combined>
+  /**
+   * Stores a commit of the source in the archive, with its tree and without its history; does nothing when it is there, whoever has
+   * stored it. For a large repository it takes minutes: nothing should wait for it.
+   */
+  keepBase(base: string, signal: AbortSignal): Promise<void>
+  /** Whether the archive has the commit, so that {@link Mirrors.restore} can bring it back. */
+  isKept(commit: string, signal: AbortSignal): Promise<boolean>
+  /** Stores in the archive what a commit of ours adds. It can be brought back once its base is there as well. */
+  keep(request: KeepRequest, signal: AbortSignal): Promise<void>
   /** Pushes one commit to one branch of the source, with a lease on what the branch was; never a plain force, never the checked-out branch. Hooks of a local repository do not run (decision 0030). */
   push(
     request: { readonly commit: string; readonly branch: string; readonly expected?: string },
@@ -138,6 +150,11 @@ export interface Mirrors {
   open(location: string, signal: AbortSignal): Promise<Mirror>
   /** The mirror as it stands, without asking the source. @throws TuttiError `not_found`. */
   attach(location: string, signal: AbortSignal): Promise<Mirror>
+  /**
+   * The mirror with this commit, without asking the source: what is missing of the two comes from the archive.
+   * @throws TuttiError `not_found` when the mirror lacks the commit and there is no archive, `data_loss` when the archive lacks it too.
+   */
+  restore(location: string, commit: string, signal: AbortSignal): Promise<Mirror>
   /** Forgets a repository that is gone for good: nobody may open it at the same time. Does nothing when there is no mirror. */
   remove(location: string, signal: AbortSignal): Promise<void>
   /**

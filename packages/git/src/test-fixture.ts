@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Archive } from '@tutti/blob-store'
 import type { AgentId } from '@tutti/core'
 import { createMirrors } from './mirrors.ts'
 import type { TreeChange } from './port.ts'
@@ -26,14 +27,15 @@ export function userGit(cwd: string, ...args: string[]): string {
   }).trim()
 }
 
-export async function createFixture() {
+export async function createFixture(archiveIn?: (folder: string) => Archive) {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'tutti-git-')))
   const source = join(folder, 'source')
   userGit(folder, 'init', '-q', '-b', 'trunk', source)
+  const archive = archiveIn?.(folder)
   return {
     folder,
     source,
-    mirrors: createMirrors({ root: join(folder, 'mirrors') }),
+    mirrors: createMirrors({ root: join(folder, 'mirrors'), ...(archive && { archive }) }),
     commitAll(message = 'change') {
       userGit(source, 'add', '-A')
       userGit(source, 'commit', '-q', '--allow-empty', '-m', message)

@@ -378,6 +378,8 @@ export {
   GetSystemInfoResponseSchema,
   ListCrashPointsRequestSchema,
   ListCrashPointsResponseSchema,
+  SweepBlobsRequestSchema,
+  SweepBlobsResponseSchema,
   SystemComponentSchema,
   SystemService,
 } from '../gen/tutti/v1/system_service_pb.js'
@@ -393,5 +395,7 @@ export type {
   GetSystemInfoResponse,
   ListCrashPointsRequest,
   ListCrashPointsResponse,
+  SweepBlobsRequest,
+  SweepBlobsResponse,
   SystemComponent,
 } from '../gen/tutti/v1/system_service_pb.js'

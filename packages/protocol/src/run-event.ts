@@ -135,6 +135,8 @@ export type WorkspaceEvent =
       tree: string
       filesChanged: number
       manifestDigest: string
+      /** The archive has everything that the commit needs. Without it the base was still on its way there. */
+      kept?: true
     }
   | { type: 'git_commit'; sha: string; message: string }
   /** The agent's own repository as it is now: HEAD, refs, stash, index, and a merge or rebase in progress. */
@@ -183,6 +185,8 @@ export type FileSkipReason =
   | 'submodule'
   /** The `.git` of a repository below the workspace: the files beside it are captured, its history is not. */
   | 'repository'
+  /** The agent is EXPIRED, and no commit has it. */
+  | 'expired'
   /** git finds an object of the agent's unsafe. */
   | 'unsafe_object'
 

@@ -1,5 +1,6 @@
 export type {
   Appended,
+  ArchivedRecord,
   EventLog,
   LogHead,
   LogRecord,
@@ -33,3 +34,5 @@ export type {
 export { createSqliteStore, type SqliteStore, type SqliteStoreOptions } from './sqlite/sqlite-store.ts'
 export { createCrashPoints } from './crash-points.ts'
 export { repositoryLocation } from './catalog/repository-location.ts'
+export { sealLogs } from './log-archive/seal-logs.ts'
+export { rebuildLogs, type RebuiltLog } from './log-archive/rebuild-logs.ts'

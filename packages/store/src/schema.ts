@@ -1,3 +1,4 @@
+import type { Generated } from 'kysely'
 import type { AgentId, AgentStatus, BlobId, EnsembleId, EnsemblePhase, LogId, Reason } from '@tutti/core'
 
 /**
@@ -14,6 +15,7 @@ export interface Schema {
   leases: LeasesTable
   idempotency_keys: IdempotencyKeysTable
   blob_refs: BlobRefsTable
+  blob_removals: BlobRemovalsTable
   repositories: RepositoriesTable
 }
 
@@ -24,6 +26,8 @@ export interface LogsTable {
   last: number
   closed: number
   created_at: number
+  /** Number of the last record that is in the archive. */
+  sealed: Generated<number>
 }
 
 /** The producers' state is derived from these rows: newest (epoch, producer_sequence) of a producer. */
@@ -139,6 +143,16 @@ export interface IdempotencyKeysTable {
 export interface BlobRefsTable {
   owner: string
   blob_id: BlobId
+  /** When it was needed last; null for a blob that is kept for ever. */
+  used_at: number | null
+}
+
+/** Blobs that a sweep is removing at this moment. */
+export interface BlobRemovalsTable {
+  blob_id: BlobId
+  /** Empty: they are nobody's any more. */
+  owner: string
+  begun_at: number
 }
 
 export interface RepositoriesTable {

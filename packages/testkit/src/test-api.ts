@@ -15,7 +15,7 @@ import {
   type ApiConfig,
   type ApiServer,
 } from '@tutti/api'
-import { createFilesystemBlobStore, type BlobStore } from '@tutti/blob-store'
+import { createFilesystemArchive, createFilesystemBlobStore, type BlobStore } from '@tutti/blob-store'
 import { noCrashPoints, systemClock } from '@tutti/core'
 import { createMirrors, type Mirrors } from '@tutti/git'
 import { createSqliteStore, type SqliteStore } from '@tutti/store'
@@ -51,10 +51,12 @@ export async function startTestApi(
   const temporal = createRecordingTemporal(store, localOwner)
   const logLines: string[] = []
   const blobs = given ?? createFilesystemBlobStore({ root: join(dataDir, 'blobs') })
-  const mirrors = createMirrors({ root: join(dataDir, 'mirrors') })
+  const archive = createFilesystemArchive({ root: join(dataDir, 'archive') })
+  const mirrors = createMirrors({ root: join(dataDir, 'mirrors'), archive })
   const server: ApiServer = createApiServer({
     ...store,
     blobs,
+    archive,
     mirrors,
     temporal,
     system: {

@@ -1,4 +1,4 @@
-import type { BlobStore } from '@tutti/blob-store'
+import type { Archive, BlobStore } from '@tutti/blob-store'
 import type { Clock, CrashPoint } from '@tutti/core'
 import type { Mirrors } from '@tutti/git'
 import type { Catalog, EventLog } from '@tutti/store'
@@ -14,6 +14,7 @@ export interface ApiDeps {
   readonly eventLog: EventLog
   readonly catalog: Catalog
   readonly blobs: BlobStore
+  readonly archive: Archive
   readonly mirrors: Mirrors
   readonly temporal: TemporalGateway
   readonly system: SystemInformation

@@ -11,7 +11,9 @@ import { createRequestRules } from './request-rules.ts'
 import { apiServices, createRoutes } from './routes.ts'
 import { createRpcHandler } from './rpc-handler.ts'
 import { createSharedPort } from './shared-port.ts'
+import { blobSweepMs, firstBlobSweepMs, sweepBlobs } from './sweep-blobs.ts'
 import { expirySweepMs, sweepExpired } from './sweep-expired.ts'
+import { logSweepMs, sweepLogs } from './sweep-logs.ts'
 import { sweepPeriodically } from './sweep-periodically.ts'
 import { startSweepMs, sweepStarting } from './sweep-starting.ts'
 import { traceGateway } from './tracing.ts'
@@ -134,6 +136,8 @@ export function createApiServer(deps: ApiDeps): ApiServer {
       stopSweeps = [
         sweepPeriodically(deps, startSweepMs, sweepStarting),
         sweepPeriodically(deps, expirySweepMs(config['agent.retention']), sweepExpired),
+        sweepPeriodically(deps, logSweepMs, sweepLogs),
+        sweepPeriodically(deps, blobSweepMs, removeBlobs, firstBlobSweepMs),
       ]
     },
     address() {
@@ -155,6 +159,11 @@ export function createApiServer(deps: ApiDeps): ApiServer {
       if (listening) await port.close()
     },
   }
+}
+
+async function removeBlobs(deps: ApiDeps, signal: AbortSignal): Promise<void> {
+  const swept = await sweepBlobs(deps, false, signal)
+  if (swept.removed > 0) deps.log.info(swept, 'blobs removed')
 }
 
 function refuse(response: ServerResponse, error: TuttiError): void {

@@ -29,8 +29,9 @@ export function createJsonBlobs({
     async putText(owner, text, signal) {
       const bytes = new TextEncoder().encode(text)
       const id = blobIdOf(bytes)
-      // Together, as a caller waits for both: a reference without its blob, left by a crash in between, opens nothing to anybody.
-      await Promise.all([blobs.put(bytes, signal), blobRefs.add(owner, [id], signal)])
+      // First, so that no sweep removes it meanwhile; without its blob, after a crash in between, a reference opens nothing to anybody.
+      await blobRefs.add(owner, [id], signal)
+      await blobs.put(bytes, signal)
       return id
     },
     async get<T extends object>(id: BlobId, signal: AbortSignal) {

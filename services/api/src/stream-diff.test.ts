@@ -9,7 +9,7 @@ const scope = { owner: 'local', repository: 'https://example.org/a.git', baseCom
 
 const stream = (diff: Diff) => {
   const mirror = { countChanges: () => Promise.resolve(1), diff: () => Promise.resolve(diff) }
-  const mirrors = { attach: () => Promise.resolve(mirror) } as unknown as Mirrors
+  const mirrors = { restore: () => Promise.resolve(mirror) } as unknown as Mirrors
   return streamDiff({ catalog: {} as Catalog, mirrors }, scope, never)
 }
 

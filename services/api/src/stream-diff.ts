@@ -29,10 +29,8 @@ export async function* streamDiff(
   }: { owner: string; repository: string; baseCommit: string; commit: string },
   signal: AbortSignal,
 ): AsyncGenerator<DiffPiece> {
-  const mirror = await mirrors.attach(
-    await repositoryLocation(catalog.repositories, owner, repository, signal),
-    signal,
-  )
+  const location = await repositoryLocation(catalog.repositories, owner, repository, signal)
+  const mirror = await mirrors.restore(location, commit, signal)
   const filesChanged = await mirror.countChanges(baseCommit, commit, signal)
   yield { baseCommit, commit, filesChanged }
   if (filesChanged === 0) return

@@ -149,7 +149,7 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
     },
 
     async hydrate(request, signal) {
-      const { commit, head = commit, branch, git } = request
+      const { commit, head = commit, branch, shallow, git } = request
       const packs = [...(request.pack ? [request.pack] : []), ...(git?.packs ?? [])]
       const params: HydrateParams = {
         commit,
@@ -158,6 +158,7 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
         packs: packs.length,
         statePacks: git?.packs.length ?? 0,
         ...(git && { state: git.commit }),
+        ...(shallow && { shallow }),
       }
       const call = caller.call('hydrate', params, signal)
       const sending = (async () => {

@@ -20,6 +20,8 @@ export interface HydrateParams {
   readonly statePacks: number
   /** Commit with the state of the agent's repository; absent when it is that of `head`. */
   readonly state?: string
+  /** Where the history of the mounted objects ends early. */
+  readonly shallow?: string
 }
 
 /** What a path of the workspace must be: `hash` where it is known. */
@@ -86,6 +88,7 @@ export async function hydrateWorkspace(
   mkdirSync(info, { recursive: true })
   mkdirSync(join(workdir, '.git', 'objects', 'info'), { recursive: true })
   writeFileSync(join(workdir, '.git', 'objects', 'info', 'alternates'), `${at.sourceObjects}\n`)
+  if (params.shallow !== undefined) writeFileSync(join(workdir, '.git', 'shallow'), params.shallow)
   writeFileSync(join(info, 'attributes'), rawAttributes)
   appendFileSync(join(workdir, '.git', 'config'), cloneSettings)
   const messages = call.messages[Symbol.asyncIterator]()

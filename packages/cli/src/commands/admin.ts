@@ -3,10 +3,12 @@ import { crashPoints } from '@tutti/core'
 import type { Cli } from '../cli.ts'
 import { examples } from '../examples.ts'
 import { table } from '../output/table.ts'
+import { addAdminRebuild } from './admin-rebuild.ts'
 
 /** `tutti admin …`: for those who operate or test Tutti itself. */
 export function addAdmin(program: Command, cli: Cli): void {
   const admin = program.command('admin').description('for those who operate or test Tutti itself')
+  addAdminRebuild(admin, cli)
   admin
     .command('crash-points')
     .description('the durable steps at which TUTTI_CRASH_AT=NAME:before|after[:N] ends the process, once')

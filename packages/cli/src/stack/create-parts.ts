@@ -11,11 +11,18 @@ import {
   localKeyFile,
   type ApiConfig,
 } from '@tutti/api'
-import type { BlobStore } from '@tutti/blob-store'
+import type { Archive, BlobStore } from '@tutti/blob-store'
 import { noCrashPoints, parseCrashOrder, systemClock, TuttiError, type CrashPoint } from '@tutti/core'
 import { createLocalForge, type Forge } from '@tutti/forge'
 import { createMirrors, type Mirrors } from '@tutti/git'
-import { createCrashPoints, createSqliteStore, repositoryLocation, type SqliteStore } from '@tutti/store'
+import {
+  createCrashPoints,
+  createSqliteStore,
+  rebuildLogs,
+  repositoryLocation,
+  sealLogs,
+  type SqliteStore,
+} from '@tutti/store'
 import { startWorker } from '@tutti/worker'
 import { Client, Connection } from '@temporalio/client'
 import { Registry } from 'prom-client'
@@ -30,6 +37,7 @@ import { startTelemetry, type Telemetry } from './telemetry.ts'
 interface Stores {
   readonly store: SqliteStore
   readonly blobs: BlobStore
+  readonly archive: Archive
   readonly mirrors: Mirrors
   readonly forge: Forge
   readonly crashPoint: CrashPoint
@@ -52,6 +60,8 @@ export function createParts(env: Env = process.env): StackParts<Stores> {
   const logOf = (context: PartContext) => (log ??= serverLog(context))
   return {
     openStores: (dataDir, config) => openStores(dataDir, config, env),
+    rebuild: ({ store, blobs, archive }, signal) =>
+      rebuildLogs({ ...store, blobs, archive, clock: systemClock }, signal),
     startApi: (stores, context) => startApi(stores, context, logOf(context)),
     startWorker: ({ store, blobs, mirrors, forge, crashPoint, registry, telemetry }, context) =>
       startWorker({
@@ -78,8 +88,8 @@ async function openStores(dataDir: string, config: ResolvedConfig, env: Env): Pr
   const crashPoint = crashPointOf(env, dataDir)
   const telemetry = await startTelemetry(env)
   const store = await createSqliteStore({ path: join(dataDir, 'tutti.db'), wakeDir: dataDir, crashPoint })
-  const { blobs, close: closeBlobs } = await openBlobs(dataDir, config, crashPoint)
-  const mirrors = createMirrors({ root: join(dataDir, 'mirrors') })
+  const { blobs, archive, close: closeBlobs } = await openBlobs(dataDir, config, crashPoint)
+  const mirrors = createMirrors({ root: join(dataDir, 'mirrors'), archive })
   const { catalog } = store
   const forge = createLocalForge({
     catalog: catalog.pullRequests,
@@ -92,17 +102,27 @@ async function openStores(dataDir: string, config: ResolvedConfig, env: Env): Pr
   return {
     store,
     blobs,
+    archive,
     mirrors,
     forge,
     crashPoint,
     registry: new Registry(),
     telemetry,
     async close() {
+      await sealLastWords(store, archive)
       await store.close()
       closeBlobs()
       await telemetry?.stop()
     },
   }
+}
+
+/** What the parts have logged while they ended. What cannot be archived in this time is archived after the next start. */
+const lastWordsMs = 3000
+
+async function sealLastWords(store: SqliteStore, archive: Archive): Promise<void> {
+  const deps = { ...store, archive, clock: systemClock }
+  await sealLogs(deps, -1, () => {}, AbortSignal.timeout(lastWordsMs)).catch(() => {})
 }
 
 function crashPointOf(env: Env, dataDir: string): CrashPoint {
@@ -122,7 +142,7 @@ async function startApi(
   context: Parameters<StackParts['startApi']>[1],
   log: Logger,
 ): Promise<RunningApi> {
-  const { store, blobs, mirrors, crashPoint, registry } = stores
+  const { store, blobs, archive, mirrors, crashPoint, registry } = stores
   const { dataDir, config, temporal } = context
   const connection = await Connection.connect({ ...temporal.access, address: temporal.address })
   const key = await ensureLocalKey(dataDir)
@@ -130,6 +150,7 @@ async function startApi(
     eventLog: store.eventLog,
     catalog: store.catalog,
     blobs,
+    archive,
     mirrors,
     temporal: createTemporalGateway({ client: new Client({ connection, namespace: temporal.namespace }) }),
     system: createSystemInformation(context),

@@ -1,14 +1,20 @@
 import { join } from 'node:path'
-import { createFilesystemBlobStore, type BlobStore } from '@tutti/blob-store'
+import {
+  createFilesystemArchive,
+  createFilesystemBlobStore,
+  type Archive,
+  type BlobStore,
+} from '@tutti/blob-store'
 import type { CrashPoint } from '@tutti/core'
 import type { ResolvedConfig } from '../config/load-config.ts'
 
 export interface OpenBlobs {
   readonly blobs: BlobStore
+  readonly archive: Archive
   close(): void
 }
 
-/** The blob store that the settings choose: a bucket when one is named, else a folder. */
+/** The blob store and the archive that the settings choose: a bucket when one is named, else folders. */
 export async function openBlobs(
   dataDir: string,
   config: ResolvedConfig,
@@ -18,7 +24,11 @@ export async function openBlobs(
     String(config[name])
   const bucket = text('blobs.bucket')
   if (bucket === '')
-    return { blobs: createFilesystemBlobStore({ root: join(dataDir, 'blobs'), crashPoint }), close() {} }
+    return {
+      blobs: createFilesystemBlobStore({ root: join(dataDir, 'blobs'), crashPoint }),
+      archive: createFilesystemArchive({ root: join(dataDir, 'archive') }),
+      close() {},
+    }
   // The SDK is large, and most servers need none of it.
   const { createS3BlobStore } = await import('@tutti/blob-store-s3')
   const [prefix, endpoint, region] = [text('blobs.prefix'), text('blobs.endpoint'), text('blobs.region')]
@@ -30,7 +40,7 @@ export async function openBlobs(
     ...(region !== '' && { region }),
     conditionalWrites: config['blobs.conditional_writes'] === 'yes',
   })
-  return { blobs: store, close: () => store.close() }
+  return { blobs: store, archive: store.archive, close: () => store.close() }
 }
 
 /** Where blobs are, for people. */

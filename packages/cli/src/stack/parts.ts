@@ -1,3 +1,4 @@
+import type { RebuiltLog } from '@tutti/store'
 import type { TemporalAccess } from '@tutti/worker'
 import type { ResolvedConfig } from '../config/load-config.ts'
 
@@ -47,6 +48,8 @@ export interface RunningApi extends RunningPart {
 /** The parts that `dev`, `serve` and an embedded `run` put together. Made by the composition root. */
 export interface StackParts<S extends OpenStores = OpenStores> {
   openStores(dataDir: string, config: ResolvedConfig): Promise<S>
+  /** Makes what the database does not have again from the archive; nobody else may have the stores open. */
+  rebuild(stores: S, signal: AbortSignal): AsyncIterable<RebuiltLog>
   startApi(
     stores: S,
     context: PartContext & {

@@ -11,6 +11,7 @@ export { foldEnsembleStatus, hasEnded, initialEnsembleStatus } from './ensemble-
 export { fromInteractionUpdate, toInteractionUpdate } from './interaction-update.ts'
 export { questionToWire } from './question.ts'
 export { fromJsonRpc, toJsonRpc, type JsonRpcNotification } from './json-rpc.ts'
+export { decodeSegment, encodeSegment, type SegmentHead, type SegmentRecord } from './log-segment.ts'
 export {
   composerStatusFromWire,
   composerStatusToWire,

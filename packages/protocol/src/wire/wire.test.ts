@@ -7,7 +7,9 @@ import type { RunEvent } from '../run-event.ts'
 import { blobIdFromBytes, blobIdToBytes } from './blob-bytes.ts'
 import { foldEnsembleStatus, hasEnded, initialEnsembleStatus } from './ensemble-status.ts'
 import { fromInteractionUpdate, toInteractionUpdate } from './interaction-update.ts'
+import { encodeRunEvent } from '../run-event-body.ts'
 import { fromJsonRpc, toJsonRpc } from './json-rpc.ts'
+import { decodeSegment, encodeSegment } from './log-segment.ts'
 import { composerStatusFromWire, sourceFromWire, sourceToWire } from './statuses.ts'
 
 const bcId = 'bc-01890a5d-ac96-774b-bcce-b302099a8057' as const
@@ -115,6 +117,37 @@ describe('InteractionUpdate', () => {
       result: { a: [1] },
     })
     expect(fromInteractionUpdate(update!)).toMatchObject({ result: '{"a":[1]}' })
+  })
+})
+
+describe('segments of a log', () => {
+  const head = { log: bcId, owner: 'ann', about: { kind: 'agent' } }
+  const place = { at: 1, producer: 'sandbox', epoch: 2, producerSequence: 3 }
+
+  it('give back every record to the byte, whatever is in it', () => {
+    const bodies = fc.oneof(
+      fc.oneof(carried, fc.constantFrom(...others)).map(encodeRunEvent),
+      fc.record({ type: fc.constantFrom('of_a_newer_version', 'text_delta', 'status'), body: text }),
+      fc.constant({ type: 'text_delta', body: '{"text":"in another order","type":"text_delta"}' }),
+    )
+    fc.assert(
+      fc.property(fc.array(bodies), (events) => {
+        const records = events.map((event, at) => ({ sequence: at + 1, ...place, ...event }))
+        const sealed = encodeSegment(head, records)
+        expect(decodeSegment(sealed)).toEqual({ ...head, records })
+        for (const line of sealed.trimEnd().split('\n'))
+          expect(JSON.parse(line)).toMatchObject({ jsonrpc: '2.0', method: expect.any(String) as string })
+      }),
+    )
+  })
+
+  it('are refused when they are cut off, damaged or newer', () => {
+    const whole = encodeSegment(head, [
+      { sequence: 1, ...place, ...encodeRunEvent({ type: 'text_delta', text: 'a' }) },
+    ])
+    for (const text of [whole.slice(0, -1), whole.slice(20), '', '{}\n'])
+      expect(() => decodeSegment(text), text).toThrow(/damaged/)
+    expect(() => decodeSegment(whole.replace('"format":1', '"format":2'))).toThrow(/newer/)
   })
 })
 

@@ -93,6 +93,16 @@ export function createAgentCatalog({
       return (await executor.read(query, signal)).map(toAgent)
     },
 
+    async scan(after, limit, signal) {
+      const query = db
+        .selectFrom('agents')
+        .selectAll()
+        .where('bc_id', '>', after as AgentRow['bcId'])
+        .orderBy('bc_id')
+        .limit(limit)
+      return (await executor.read(query, signal)).map(toAgent)
+    },
+
     async listInactive(updatedBefore, limit, signal) {
       const query = db
         .selectFrom('agents')

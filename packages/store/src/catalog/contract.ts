@@ -445,6 +445,74 @@ export function testCatalogContract(name: string, createCatalog: () => Promise<C
       expect(await catalog.blobRefs.has('bob', blob('0'), never)).toBe(false)
     })
 
+    test('blobs that nobody has used are removed, and those kept for ever, used since or used again are not', async () => {
+      const { blobRefs } = catalog
+      const [old, kept, both, nobodys] = ['old', 'kept', 'both', 'nobodys'].map(blob) as BlobId[]
+      await blobRefs.use('ann', [old!, both!], never)
+      await blobRefs.add('ann', [kept!, both!], never)
+      // A later use makes nothing of it that could go.
+      await blobRefs.use('ann', [kept!], never)
+      await blobRefs.use('bob', [kept!], never)
+      const all = [old!, kept!, both!, nobodys!]
+      expect(await blobRefs.beginRemoval(all, 1, never)).toEqual([nobodys])
+      await blobRefs.endRemoval([nobodys!], 1, never)
+      const later = Date.now() + 60_000
+      expect(await blobRefs.removable(all, later, never)).toEqual([old, nobodys])
+      expect(await blobRefs.beginRemoval(all, later, never)).toEqual([old, nobodys])
+      expect(await blobRefs.removable(all, later, never)).toEqual([])
+      expect(await blobRefs.beginRemoval(all, later, never)).toEqual([])
+      await blobRefs.endRemoval([old!, nobodys!], later, never)
+      expect(await blobRefs.has('ann', old!, never)).toBe(false)
+      expect(await blobRefs.has('ann', kept!, never)).toBe(true)
+      expect(await blobRefs.beginRemoval([], later, never)).toEqual([])
+    })
+
+    test('whoever is about to use a blob waits for its removal, and it is the new use that counts', async () => {
+      const { blobRefs } = catalog
+      const one = blob('one')
+      expect(await blobRefs.beginRemoval([one], Date.now() - 1000, never)).toEqual([one])
+      let isUsed = false
+      const using = blobRefs.use('ann', [one], never).then(() => (isUsed = true))
+      // The row is there before the waiting.
+      while (!(await blobRefs.has('ann', one, never)));
+      expect(isUsed).toBe(false)
+      await blobRefs.endRemoval([one], Date.now() - 1000, never)
+      await using
+      expect(await blobRefs.has('ann', one, never)).toBe(true)
+      expect(await blobRefs.beginRemoval([one], Date.now() - 1000, never)).toEqual([])
+    })
+
+    test('a removal that did not end is another sweep’s, once', async () => {
+      const { blobRefs } = catalog
+      const one = blob('one')
+      await blobRefs.beginRemoval([one], 1, never)
+      expect(await blobRefs.takeOverRemovals(Date.now() - 60_000, never)).toEqual([])
+      const begunBefore = Date.now() + 1
+      expect(await blobRefs.takeOverRemovals(begunBefore, never)).toEqual([one])
+      await blobRefs.endRemoval([one], 1, never)
+      expect(await blobRefs.takeOverRemovals(Date.now() + 60_000, never)).toEqual([])
+    })
+
+    test('a scan has every agent once, of all owners', async () => {
+      const before = (await catalog.agents.scan('', 1000, never)).length
+      const ids: string[] = []
+      for (const owner of ['ann', 'bob', 'cid']) {
+        const agent = { ...newAgent(), owner }
+        await catalog.agents.insert(agent, never)
+        ids.push(agent.bcId)
+      }
+      const seen: string[] = []
+      for (let after = ''; ;) {
+        const page = await catalog.agents.scan(after, 2, never)
+        if (page.length === 0) break
+        seen.push(...page.map(({ bcId }) => bcId))
+        after = seen.at(-1)!
+      }
+      expect(seen).toHaveLength(before + 3)
+      expect(seen).toEqual([...new Set(seen)].toSorted())
+      for (const id of ids) expect(seen).toContain(id)
+    })
+
     test('a repository keeps its name; a taken name gets a number', async () => {
       const add = (location: string, owner = 'ann') =>
         catalog.repositories.add(owner, 'shop', location, 5, never)

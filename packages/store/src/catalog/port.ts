@@ -130,6 +130,8 @@ export interface AgentCatalog {
   markStarted(bcId: AgentId, signal: AbortSignal): Promise<void>
   /** For sweeps, across owners: still `starting` and created before the given time. */
   listStarting(createdBefore: number, signal: AbortSignal): Promise<readonly AgentRow[]>
+  /** For sweeps, across owners: every agent, by id, after the given one. Empty at the end. */
+  scan(after: string, limit: number, signal: AbortSignal): Promise<readonly AgentRow[]>
   /** For sweeps, across owners: at rest and not updated since the given time, except EXPIRED. */
   listInactive(updatedBefore: number, limit: number, signal: AbortSignal): Promise<readonly AgentRow[]>
 }
@@ -259,10 +261,27 @@ export interface IdempotencyCatalog {
   ): Promise<{ readonly answer: string; readonly repeated: boolean }>
 }
 
+/**
+ * Who may read which blob, and how long it is kept. Whoever stores a blob says so here **before** the put: from then on no sweep
+ * removes it, and one that is removing it at that moment is waited for.
+ */
 export interface BlobRefCatalog {
-  /** The owner may read these blobs from now on. */
+  /** The owner may read these blobs from now on, and they are kept for ever. @throws TuttiError `unavailable` when one is being removed and that does not end. */
   add(owner: string, blobs: readonly BlobId[], signal: AbortSignal): Promise<void>
+  /** The owner may read these blobs from now on, and they are young again: kept for the retention, unless for ever. @throws TuttiError as {@link add}. */
+  use(owner: string, blobs: readonly BlobId[], signal: AbortSignal): Promise<void>
   has(owner: string, blob: BlobId, signal: AbortSignal): Promise<boolean>
+  /**
+   * Begins the removal of those blobs that are not kept for ever and were not used since then, and returns them. Nobody can begin to
+   * use one until {@link endRemoval}; when that does not come, the removal is another sweep's to end.
+   */
+  beginRemoval(blobs: readonly BlobId[], usedBefore: number, signal: AbortSignal): Promise<readonly BlobId[]>
+  /** Those that {@link beginRemoval} would return now. */
+  removable(blobs: readonly BlobId[], usedBefore: number, signal: AbortSignal): Promise<readonly BlobId[]>
+  /** They are gone from the store: so is who may read them. */
+  endRemoval(blobs: readonly BlobId[], usedBefore: number, signal: AbortSignal): Promise<void>
+  /** Begins those removals anew that began before the given time and did not end: whoever began them is dead. */
+  takeOverRemovals(begunBefore: number, signal: AbortSignal): Promise<readonly BlobId[]>
 }
 
 export interface RepositoryRow {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { agentId, type LogId } from '@tutti/core'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { EventLog, LogRecord, NewRecord } from './port.ts'
+import type { ArchivedRecord, EventLog, LogRecord, NewRecord } from './port.ts'
 
 const never = new AbortController().signal
 const newLog = (): LogId => agentId(Date.now(), randomBytes(10))
@@ -60,6 +60,54 @@ export function testEventLogContract(name: string, createLog: () => Promise<Even
         { sequence: 3, type: 'status', body: '' },
       ])
       expect((await events.read(log, 2, {}, never)).records.map(({ sequence }) => sequence)).toEqual([3])
+    })
+
+    test('gives what is not archived to be stored, once it was, and to another log as it was', async () => {
+      await events.append(log, by(1), texts('a', 'b'), never)
+      await events.append(log, by(1, 'sandbox', 4), texts('c'), never)
+      const archived: ArchivedRecord[] = []
+      const archive = () =>
+        events.archiveSegment(log, async (records) => void archived.push(...records), never)
+      const open = async (stillSince: number, orMoreThan = 1000) =>
+        (await events.listUnarchived(stillSince, orMoreThan, never)).filter((found) => found.log === log)
+      const later = Date.now() + 60_000
+      expect(await open(later)).toEqual([{ log, owner: 'owner' }])
+      expect(await open(0)).toEqual([])
+      expect(await open(0, 2)).toHaveLength(1)
+      await expect(
+        events.archiveSegment(log, () => Promise.reject(new Error('the store is down')), never),
+      ).rejects.toThrow('the store is down')
+      expect(await archive()).toBe(true)
+      expect(await archive()).toBe(false)
+      expect(archived.map(({ sequence, body }) => [sequence, body])).toEqual([
+        [1, 'a'],
+        [2, 'b'],
+        [3, 'c'],
+      ])
+      expect(archived[2]).toMatchObject({ producer: 'sandbox', epoch: 4, producerSequence: 1 })
+      expect(await open(later)).toEqual([])
+      await events.append(log, by(2), texts('d'), never)
+      expect(await archive()).toBe(true)
+      expect(archived.at(-1)).toMatchObject({ sequence: 4, producerSequence: 2 })
+
+      const other = newLog()
+      await events.create(other, 'owner', never)
+      await events.restoreSegment(other, archived.slice(0, 2), never)
+      await expect(events.restoreSegment(other, archived.slice(3), never)).rejects.toMatchObject({
+        code: 'out_of_range',
+      })
+      await events.restoreSegment(other, archived.slice(1), never)
+      const { records } = await events.read(other, 0, {}, never)
+      expect(records).toEqual((await events.read(log, 0, {}, never)).records)
+      // Producers go on where they were.
+      expect(await events.expected(other, 'workflow/1', 0, never)).toBe(3)
+      await expect(events.append(other, by(1, 'sandbox', 3), texts('x'), never)).rejects.toMatchObject({
+        code: 'aborted',
+      })
+      expect((await events.listUnarchived(later, 0, never)).map((found) => found.log)).not.toContain(other)
+      await expect(events.archiveSegment(newLog(), async () => {}, never)).rejects.toMatchObject({
+        code: 'not_found',
+      })
     })
 
     test('does not know a log that was not created', async () => {

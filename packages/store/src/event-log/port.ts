@@ -29,6 +29,12 @@ export interface LogRecord extends NewRecord {
   readonly epoch: number
 }
 
+/** A record with everything that the log has of it, so that another log can have it back as it was. */
+export interface ArchivedRecord extends LogRecord {
+  /** Of the append that it came with. */
+  readonly producerSequence: number
+}
+
 export interface Appended {
   /** Sequence numbers of the first and the last stored record of this append. */
   readonly first: number
@@ -104,6 +110,32 @@ export interface EventLog {
 
   /** @throws TuttiError `not_found`. */
   head(log: LogId, signal: AbortSignal): Promise<LogHead>
+
+  /**
+   * Gives the oldest records that are not in the archive yet to `write`, which stores them, and remembers that they are when it has
+   * returned. Two at once give the same records to both.
+   *
+   * @returns whether there were any
+   * @throws TuttiError `not_found`, `data_loss` as {@link read}; whatever `write` throws.
+   */
+  archiveSegment(
+    log: LogId,
+    write: (records: readonly ArchivedRecord[]) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<boolean>
+
+  /** For sweeps, across owners: logs with records that are not in the archive, and that are still since the given time or have so many of them. */
+  listUnarchived(
+    stillSince: number,
+    orMoreThan: number,
+    signal: AbortSignal,
+  ): Promise<readonly { readonly log: LogId; readonly owner: string }[]>
+
+  /**
+   * Puts records of the archive back into a log that ends before them; those that it has are passed over. They count as archived.
+   * @throws TuttiError `not_found`; `out_of_range` when there would be a gap.
+   */
+  restoreSegment(log: LogId, records: readonly ArchivedRecord[], signal: AbortSignal): Promise<void>
 
   /** No append after this; readers at the end are told. Idempotent. */
   close(log: LogId, signal: AbortSignal): Promise<void>

@@ -11,6 +11,11 @@ import type { LogWaiter, LogWaiters } from './log-waiters.ts'
 import type { EventLog, NewRecord, Producer, ReadResult } from './port.ts'
 
 const defaultMaxBytes = 1 << 20
+/** Of bodies in one segment: few objects for a long log, and one that a reader holds in memory. */
+const segmentBytes = 4 << 20
+
+const selectUnarchived = `SELECT log_id AS log, owner FROM logs WHERE sealed < last AND (
+  (SELECT at FROM log_records WHERE log_records.log_id = logs.log_id AND sequence = last) < ? OR last - sealed > ?)`
 
 /** The event log on the SQLite thread. `announce` tells other processes that a log has changed. */
 export function createSqliteEventLog({
@@ -91,6 +96,26 @@ export function createSqliteEventLog({
 
     async head(log, signal) {
       return orCancelled(thread.call('head', { log }), signal)
+    },
+
+    async archiveSegment(log, write, signal) {
+      const ask = { log, maxBytes: segmentBytes }
+      const records = await orCancelled(thread.call('unarchived', ask), signal)
+      const last = records.at(-1)
+      if (!last) return false
+      await crashPoint('log.archive', () => write(records))
+      await orCancelled(thread.call('archived', { log, upTo: last.sequence }), signal)
+      return true
+    },
+
+    async listUnarchived(stillSince, orMoreThan, signal) {
+      const statement = { sql: selectUnarchived, parameters: [stillSince, orMoreThan] }
+      const { rows } = await orCancelled(thread.call('query', statement), signal)
+      return rows as { log: LogId; owner: string }[]
+    },
+
+    async restoreSegment(log, records, signal) {
+      await change(log, signal, () => thread.call('restore', { log, records }))
     },
 
     async close(log, signal) {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { TuttiError, type LogId } from '@tutti/core'
-import type { Appended, LogHead, LogRecord, ReadResult } from '../event-log/port.ts'
+import type { Appended, ArchivedRecord, LogHead, LogRecord, ReadResult } from '../event-log/port.ts'
 import type { AppendAsk, ReadAsk } from './messages.ts'
 import { isCorrupt } from './sqlite-errors.ts'
 import { recordChecksum, recordFormat, type ChecksummedRecord } from './record-checksum.ts'
@@ -16,6 +16,8 @@ export function createLogStatements(db: DatabaseSync) {
   const selectLog = db.prepare('SELECT owner, last, closed FROM logs WHERE log_id = ?')
   const closeLog = db.prepare('UPDATE logs SET closed = 1 WHERE log_id = ?')
   const setLast = db.prepare('UPDATE logs SET last = ? WHERE log_id = ?')
+  const selectSealed = db.prepare('SELECT sealed FROM logs WHERE log_id = ?')
+  const setSealed = db.prepare('UPDATE logs SET sealed = max(sealed, ?) WHERE log_id = ?')
   const newest = db.prepare(
     `SELECT epoch, producer_sequence AS sequence FROM log_records WHERE log_id = ? AND producer = ?
      ORDER BY epoch DESC, producer_sequence DESC LIMIT 1`,
@@ -101,6 +103,12 @@ export function createLogStatements(db: DatabaseSync) {
     }
   }
 
+  function insert(log: LogId, owner: string, record: ChecksummedRecord): void {
+    const { sequence, type, body, at, producer, epoch, producerSequence } = record
+    const place = [log, sequence, owner, type, body, at, producer, epoch, producerSequence] as const
+    insertRecord.run(...place, recordFormat, recordChecksum(log, record))
+  }
+
   return {
     create: (log: LogId, owner: string, at: number): void => {
       insertLog.run(log, owner, at)
@@ -126,32 +134,46 @@ export function createLogStatements(db: DatabaseSync) {
       let sequence = head.last
       for (const { type, body } of records) {
         sequence += 1
-        const record = {
-          sequence,
-          type,
-          body,
-          at,
-          producer: producer.id,
-          epoch: producer.epoch,
-          producerSequence: producer.sequence,
-        }
-        const checksum = recordChecksum(log, record)
-        insertRecord.run(
-          log,
-          sequence,
-          head.owner,
-          type,
-          body,
-          at,
-          producer.id,
-          producer.epoch,
-          producer.sequence,
-          recordFormat,
-          checksum,
-        )
+        const { id, epoch, sequence: producerSequence } = producer
+        insert(log, head.owner, { sequence, type, body, at, producer: id, epoch, producerSequence })
       }
       setLast.run(sequence, log)
       return { first: head.last + 1, last: sequence, repeated: false }
+    },
+
+    unarchived(log: LogId, maxBytes: number): readonly ArchivedRecord[] {
+      const { last } = find(log)
+      const { sealed } = selectSealed.get(log) as { sealed: number }
+      const records: ArchivedRecord[] = []
+      let bytes = 0
+      for (const row of selectRecords.iterate(log, sealed) as Iterable<StoredRecord>) {
+        if (row.sequence !== sealed + records.length + 1 || row.sequence > last || !isIntact(log, row)) break
+        const { sequence, type, body, at, producer, epoch, producerSequence } = row
+        records.push({ sequence, type, body, at, producer, epoch, producerSequence })
+        bytes += Buffer.byteLength(body)
+        if (bytes >= maxBytes) return records
+      }
+      if (records.length === 0 && sealed < last) throw damagedRecord(log, sealed + 1)
+      return records
+    },
+
+    archived(log: LogId, upTo: number): void {
+      setSealed.run(upTo, log)
+    },
+
+    restore(log: LogId, records: readonly ArchivedRecord[]): void {
+      const { owner, last } = find(log)
+      const missing = records.filter(({ sequence }) => sequence > last)
+      for (const [at, record] of missing.entries()) {
+        if (record.sequence !== last + at + 1)
+          throw new TuttiError('out_of_range', `Log ${log} ends at ${last}; the segment leaves a gap.`, {
+            last,
+          })
+        insert(log, owner, record)
+      }
+      const end = Math.max(last, records.at(-1)?.sequence ?? 0)
+      setLast.run(end, log)
+      setSealed.run(end, log)
     },
 
     close(log: LogId): void {
@@ -213,16 +235,15 @@ export function createLogStatements(db: DatabaseSync) {
         if (!isCorrupt(error)) throw error
       }
       if (next === from && next < end) {
-        const sequence = next + 1
-        throw new TuttiError('data_loss', `Record ${sequence} of log ${log} is missing or damaged.`, {
-          log,
-          sequence,
-        })
+        throw damagedRecord(log, next + 1)
       }
       return { records, next, head: { last, closed } }
     },
   }
 }
+
+const damagedRecord = (log: LogId, sequence: number): TuttiError =>
+  new TuttiError('data_loss', `Record ${sequence} of log ${log} is missing or damaged.`, { log, sequence })
 
 interface StoredRecord extends ChecksummedRecord {
   readonly format: number

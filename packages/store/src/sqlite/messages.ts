@@ -1,5 +1,5 @@
 import type { ErrorCode, ErrorDetail, LogId } from '@tutti/core'
-import type { Appended, LogHead, NewRecord, Producer, ReadResult } from '../event-log/port.ts'
+import type { Appended, ArchivedRecord, LogHead, NewRecord, Producer, ReadResult } from '../event-log/port.ts'
 import type { SqlResult, SqlStatement } from '../catalog/sql-executor.ts'
 
 /** What the SQLite thread can be asked; the key is the request's kind. Reads do not wait for the group commit of writes. */
@@ -8,6 +8,7 @@ export interface ReadRequests {
   head: { ask: { log: LogId }; answer: LogHead }
   heads: { ask: { logs: readonly LogId[] }; answer: ReadonlyMap<LogId, LogHead> }
   read: { ask: ReadAsk; answer: ReadResult }
+  unarchived: { ask: { log: LogId; maxBytes: number }; answer: readonly ArchivedRecord[] }
   query: { ask: SqlStatement; answer: SqlResult }
 }
 
@@ -15,6 +16,8 @@ export interface WriteRequests {
   create: { ask: { log: LogId; owner: string; at: number }; answer: void }
   append: { ask: AppendAsk; answer: Appended }
   close: { ask: { log: LogId }; answer: void }
+  archived: { ask: { log: LogId; upTo: number }; answer: void }
+  restore: { ask: { log: LogId; records: readonly ArchivedRecord[] }; answer: void }
   batch: { ask: readonly SqlStatement[]; answer: readonly SqlResult[] }
 }
 

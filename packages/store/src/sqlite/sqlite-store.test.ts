@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { agentId, parseCrashOrder, type CrashOrder } from '@tutti/core'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { testCatalogContract, testEventLogContract } from '../contract.ts'
+import { migrations } from '../migrations/index.ts'
 import { createSqliteStore, type SqliteStore } from './sqlite-store.ts'
 
 const never = new AbortController().signal
@@ -128,13 +129,14 @@ test('closing ends readers that wait', async () => {
 test('a newer format is refused with what to do, and the file is left as it was', async () => {
   const { store } = await storeWithRecords(1)
   await store.close()
+  const format = migrations.at(-1)!.format
   tamper('PRAGMA user_version = 99')
   await expect(open()).rejects.toMatchObject({
     code: 'failed_precondition',
     message: expect.stringContaining('use a newer Tutti') as string,
     detail: { format: 99 },
   })
-  tamper('PRAGMA user_version = 1')
+  tamper(`PRAGMA user_version = ${format}`)
   await open()
 })
 

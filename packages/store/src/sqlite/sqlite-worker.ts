@@ -67,12 +67,15 @@ function createAnswerer(db: DatabaseSync): (requests: readonly Request[]) => rea
     head: ({ log: id }) => log.head(id),
     heads: ({ logs }) => log.heads(logs),
     read: (ask) => log.read(ask),
+    unarchived: ({ log: id, maxBytes }) => log.unarchived(id, maxBytes),
     query: run,
   }
   const writes: Handlers<WriteRequests> = {
     create: ({ log: id, owner, at }) => log.create(id, owner, at),
     append: (ask) => log.append(ask),
     close: ({ log: id }) => log.close(id),
+    archived: ({ log: id, upTo }) => log.archived(id, upTo),
+    restore: ({ log: id, records }) => log.restore(id, records),
     batch: (statements) => statements.map(run),
   }
   const handlers = { ...reads, ...writes } as Record<string, (ask: unknown) => unknown>

@@ -32,7 +32,11 @@ export async function receiveBlob(
   signal: AbortSignal,
 ): Promise<void> {
   const length = lengthOf(request)
-  if ((await blobRefs.has(owner, id, signal)) && (await blobs.has(id, signal))) return there(response)
+  if (await blobRefs.has(owner, id, signal)) {
+    // Young again, and not being removed: then it stays.
+    await blobRefs.use(owner, [id], signal)
+    if (await blobs.has(id, signal)) return there(response)
+  }
   if (blobs.signedUpload) {
     if (length === undefined)
       throw refused(
@@ -45,7 +49,7 @@ export async function receiveBlob(
   }
   if (request.headers.expect !== undefined) response.writeContinue()
   await blobs.put(checked(request, id), signal)
-  await blobRefs.add(owner, [id], signal)
+  await keep({ blobs, blobRefs }, owner, id, signal)
   made(response)
 }
 
@@ -70,8 +74,24 @@ export async function confirmBlob(
       'The store does not have this blob from the upload that is to be confirmed. Ask for another with PUT, and send the bytes there.',
       { id },
     )
-  await blobRefs.add(owner, [id], signal)
+  await keep({ blobs, blobRefs }, owner, id, signal)
   made(response)
+}
+
+/** The bytes are there, and were verified: only now is it the owner's. A sweep may have begun to remove the very blob before that. */
+async function keep(
+  { blobs, blobRefs }: ReceiveDeps,
+  owner: string,
+  id: BlobId,
+  signal: AbortSignal,
+): Promise<void> {
+  await blobRefs.use(owner, [id], signal)
+  if (await blobs.has(id, signal)) return
+  throw new TuttiError(
+    'unavailable',
+    'The blob was removed at this moment, as nobody needed it; send it again.',
+    { id },
+  )
 }
 
 function lengthOf(request: IncomingMessage): number | undefined {

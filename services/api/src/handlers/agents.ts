@@ -48,7 +48,7 @@ export function createAgents({ catalog, jsonBlobs, savedStates }: HandlerDeps) {
     async getAgent(request: GetAgentRequest, context: CallContext) {
       const row = await load(request.bcId, context)
       const agent = toAgent(row, await configOf(row, context.signal))
-      agent.detail = await failureDetail(row, context.signal)
+      agent.detail = row.state.status === 'EXPIRED' ? keptOf(row) : await failureDetail(row, context.signal)
       return { agent }
     },
 
@@ -95,6 +95,14 @@ export function createAgents({ catalog, jsonBlobs, savedStates }: HandlerDeps) {
     const filter = { statuses: kept, ...(ensembleId ? { ensembleId } : {}) }
     return filledPage(request, (page) => catalog.agents.list(owner, filter, page, context.signal), shown)
   }
+}
+
+/** What of an EXPIRED agent can still be had, and how. */
+function keptOf({ bcId, baseCommit, commit = baseCommit }: AgentRow): string {
+  const log = 'Its run log is kept for ever.'
+  if (!commit) return `It never had a workspace. ${log}`
+  const how = `\`tutti agent workspace ${bcId} --to DIR\` writes it, \`tutti agent deliver ${bcId}\` delivers it`
+  return `Its last commit ${commit} is kept for ever: ${how}, and a new agent can go on from the delivered branch. Files that no commit has go when nobody has used them for the retention. ${log}`
 }
 
 const possibleStatuses = (status: AgentStatus): ComposerStatus[] => [

@@ -32,10 +32,11 @@ export function createFileSync({ catalog, eventLog, blobs }: HandlerDeps) {
         state: state.status,
       })
     }
+    await keepBlobs(owner, request.files, signal)
     const changes: CapturedChange[] = []
     for (let start = 0; start < request.files.length; start += looksAtOnce) {
       const some = request.files.slice(start, start + looksAtOnce)
-      changes.push(...(await Promise.all(some.map((file, at) => changeOf(owner, file, start + at, signal)))))
+      changes.push(...(await Promise.all(some.map((file, at) => changeOf(file, start + at, signal)))))
     }
     const { answer: requestId } = await answerOnce(
       catalog.idempotency,
@@ -52,12 +53,7 @@ export function createFileSync({ catalog, eventLog, blobs }: HandlerDeps) {
     return { offsetKey: encodeOffset(bcId, last) }
   }
 
-  async function changeOf(
-    owner: string,
-    file: SyncedFile,
-    index: number,
-    signal: AbortSignal,
-  ): Promise<CapturedChange> {
+  async function changeOf(file: SyncedFile, index: number, signal: AbortSignal): Promise<CapturedChange> {
     const { path, mode } = file
     const field = (name: string) => `files[${index}].${name}`
     const problem = pathProblem(path)
@@ -75,7 +71,7 @@ export function createFileSync({ catalog, eventLog, blobs }: HandlerDeps) {
     const action = base ? 'modified' : 'created'
     if (mode === '040000') return { action, state: { path, fileType: 'dir', mode }, ...base }
     const hash = blobIdFromBytes(file.hash, field('hash'))
-    const size = await sizeOf(owner, hash, field('hash'), signal)
+    const size = await sizeOf(hash, field('hash'), signal)
     const isLink = mode === '120000'
     if (isLink && (size === 0 || size > maxTargetBytes))
       throw new TuttiError('invalid_argument', `A link's target has 1 to ${maxTargetBytes} bytes.`, {
@@ -85,18 +81,32 @@ export function createFileSync({ catalog, eventLog, blobs }: HandlerDeps) {
     return { action, state: { path, fileType, mode: mode as FileState['mode'], size, hash }, ...base }
   }
 
-  /** @throws TuttiError `not_found` also for what is another owner's. */
-  async function sizeOf(owner: string, hash: BlobId, field: string, signal: AbortSignal): Promise<number> {
-    const missing = (cause?: unknown) =>
-      new TuttiError(
-        'not_found',
-        `There is no blob ${hash}. Store it first: PUT /blobs/${hash}.`,
-        { field, id: hash },
-        cause,
-      )
-    if (!(await catalog.blobRefs.has(owner, hash, signal))) throw missing()
+  /** Makes the contents young, so that none of them is removed from here on. @throws TuttiError `not_found` also for another owner's. */
+  async function keepBlobs(owner: string, files: readonly SyncedFile[], signal: AbortSignal): Promise<void> {
+    const hashes: BlobId[] = []
+    for (const [index, { hash }] of files.entries()) {
+      if (hash.length === 0) continue
+      const field = `files[${index}].hash`
+      const id = blobIdFromBytes(hash, field)
+      if (!(await catalog.blobRefs.has(owner, id, signal))) throw missing(id, field)
+      hashes.push(id)
+    }
+    await catalog.blobRefs.use(owner, hashes, signal)
+  }
+
+  async function sizeOf(hash: BlobId, field: string, signal: AbortSignal): Promise<number> {
     return blobs.size(hash, signal).catch((thrown: unknown) => {
-      throw thrown instanceof TuttiError && thrown.code === 'not_found' ? missing(thrown) : thrown
+      throw thrown instanceof TuttiError && thrown.code === 'not_found'
+        ? missing(hash, field, thrown)
+        : thrown
     })
   }
 }
+
+const missing = (hash: BlobId, field: string, cause?: unknown) =>
+  new TuttiError(
+    'not_found',
+    `There is no blob ${hash}. Store it first: PUT /blobs/${hash}.`,
+    { field, id: hash },
+    cause,
+  )

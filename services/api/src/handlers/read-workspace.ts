@@ -10,6 +10,7 @@ import {
 import { decodeOffset, encodeOffset } from '@tutti/protocol'
 import { repositoryLocation } from '@tutti/store'
 import {
+  changedFile,
   changePath,
   foldChanges,
   manifestDigest,
@@ -80,12 +81,21 @@ export function createReadWorkspace(deps: HandlerDeps) {
       )
     }
     const location = await repositoryLocation(catalog.repositories, owner, row.repository, signal)
-    const mirror = await mirrors.attach(location, signal)
+    const mirror = await mirrors.restore(location, commit, signal)
+    const isExpired = row.state.status === 'EXPIRED'
+    const missing = [...recovered.missing]
     const { pending } = recovered
     const own = pending.map(({ change }) => change)
-    const changes = foldChanges([...recovered.changes, ...own])
-    const changed = new Set(changes.map((change) => pathKey(changePath(change))))
     const isReplaced = replacedBy(own)
+    const all = foldChanges([...recovered.changes, ...own])
+    const changes: CapturedChange[] = []
+    for (const change of all) {
+      const file = changedFile(change)
+      if (isExpired && file && !(await blobs.has(file.hash, signal)))
+        missing.push({ ...pathFields(file.path), reason: 'expired' })
+      else changes.push(change)
+    }
+    const changed = new Set(all.map((change) => pathKey(changePath(change))))
     const states: PathState[] = []
     const links: { source: Omit<Source, 'content'>; bytes: Uint8Array }[] = []
     let bytes = 0
@@ -132,7 +142,7 @@ export function createReadWorkspace(deps: HandlerDeps) {
       if (!request.verifyOnly) yield create(ReadWorkspaceResponseSchema, { part })
     const digest = manifestDigest(states)
     lap('compare with the log')
-    const { missing } = recovered
+    const isWhole = missing.length === recovered.missing.length
     const summary: Summary = {
       offsetKey: encodeOffset(bcId, position),
       commit,
@@ -140,8 +150,8 @@ export function createReadWorkspace(deps: HandlerDeps) {
       bytes: BigInt(bytes),
       replayed: BigInt(changes.length),
       manifestDigest: digest,
-      // No sandbox has had all of it yet, so nothing was recorded of it.
-      recordedDigest: (pending.length === 0 && recovered.manifestDigest) || '',
+      // What is gone cannot be compared, nor what no sandbox has had yet.
+      recordedDigest: (isWhole && pending.length === 0 && recovered.manifestDigest) || '',
       steps,
       pending: pending.map(({ commandId, change }) => ({ commandId, path: changePath(change).slice() })),
       missing: missing

@@ -337,6 +337,54 @@ export declare type ListCrashPointsResponse = Message<"tutti.v1.ListCrashPointsR
 export declare const ListCrashPointsResponseSchema: GenMessage<ListCrashPointsResponse>;
 
 /**
+ * @generated from message tutti.v1.SweepBlobsRequest
+ */
+export declare type SweepBlobsRequest = Message<"tutti.v1.SweepBlobsRequest"> & {
+  /**
+   * Removes nothing, and says what it would remove.
+   *
+   * @generated from field: bool dry_run = 1;
+   */
+  dryRun: boolean;
+};
+
+/**
+ * Describes the message tutti.v1.SweepBlobsRequest.
+ * Use `create(SweepBlobsRequestSchema)` to create a new message.
+ */
+export declare const SweepBlobsRequestSchema: GenMessage<SweepBlobsRequest>;
+
+/**
+ * @generated from message tutti.v1.SweepBlobsResponse
+ */
+export declare type SweepBlobsResponse = Message<"tutti.v1.SweepBlobsResponse"> & {
+  /**
+   * Blobs in the store.
+   *
+   * @generated from field: uint64 examined = 1;
+   */
+  examined: bigint;
+
+  /**
+   * @generated from field: uint64 removed = 2;
+   */
+  removed: bigint;
+
+  /**
+   * Of those that were removed.
+   *
+   * @generated from field: uint64 bytes = 3;
+   */
+  bytes: bigint;
+};
+
+/**
+ * Describes the message tutti.v1.SweepBlobsResponse.
+ * Use `create(SweepBlobsResponseSchema)` to create a new message.
+ */
+export declare const SweepBlobsResponseSchema: GenMessage<SweepBlobsResponse>;
+
+/**
  * @generated from enum tutti.v1.CheckStatus
  */
 export enum CheckStatus {
@@ -418,6 +466,16 @@ export declare const SystemService: GenService<{
     methodKind: "unary";
     input: typeof ListCrashPointsRequestSchema;
     output: typeof ListCrashPointsResponseSchema;
+  },
+  /**
+   * Removes the blobs that nothing needs any more; the server does the same by itself now and then.
+   *
+   * @generated from rpc tutti.v1.SystemService.SweepBlobs
+   */
+  sweepBlobs: {
+    methodKind: "unary";
+    input: typeof SweepBlobsRequestSchema;
+    output: typeof SweepBlobsResponseSchema;
   },
 }>;
 
