@@ -56,6 +56,7 @@ const rightRequests = (): Record<string, JsonObject> => ({
   AnswerQuestion: { bc_id: bcId, answer: 'yes' },
   DeliverAgent: { bc_id: bcId },
   RecoverAgent: { bc_id: bcId },
+  FileSync: { bc_id: bcId, files: [{ path: 'YQ==' }] },
   StopEnsemble: { ensemble_id: 'en-01890a5d-ac96-774b-bcce-b302099a8057' },
   AddRepository: { path: api.files.path },
   SweepBlobs: { dry_run: true },

@@ -19,6 +19,7 @@ import { restoreWorkspace } from './restore-workspace.ts'
 import { createRunLogWriter, type RunLogWriter } from './run-log-writer.ts'
 import type { HostSession, Sessions } from './sessions.ts'
 import { createSessionWorkspace } from './session-workspace.ts'
+import { followFileSyncs, syncFiles, takeNews } from './sync-files.ts'
 import { watchAnswers } from './watch-answers.ts'
 import { wantedWorkspace, type WantedWorkspace } from './wanted-workspace.ts'
 import { createWorkspaceTracker } from './workspace-tracker.ts'
@@ -63,7 +64,7 @@ export function createProvisionSandbox(
         await log.write({ type: 'sandbox', incarnation, state: 'creating' })
         await log.flush()
         const workspace = await wantedWorkspace(deps, input, signal)
-        const { wanted: recovered, putBack } = workspace
+        const { wanted: recovered, putBack, last } = workspace
         // While the sandbox is made: an agent with a long past is as soon at work as any other.
         const premise = checkLog(deps.eventLog, bcId, signal)
         premise.catch(() => {})
@@ -145,8 +146,10 @@ export function createProvisionSandbox(
           quiet: false,
           turnFrom: 0,
           stopped: false,
+          untold: new Set(recovered.synced.map((path) => pathFields(path).path)),
           killed: false,
         }
+        server.onNews(() => takeNews(session))
         try {
           if (recovered.before || input.recovery) await log.write(recovery)
           await log.write({
@@ -157,6 +160,8 @@ export function createProvisionSandbox(
             ...(isWhole(booted) && { manifestDigest }),
             ...(expiresAt && { expiresAt }),
           })
+          // What no sandbox had yet comes on top of what was proven.
+          await syncFiles(session, recovered.pending, signal)
           const logSequence = await log.flush()
           await deps.catalog.agents.project(bcId, { logSequence, baseCommit: base, incarnation }, signal)
         } catch (thrown) {
@@ -168,6 +173,7 @@ export function createProvisionSandbox(
         captureBetweenTurns(deps, session)
         captureHinted(deps, session)
         watchAnswers(deps, session)
+        followFileSyncs(deps, session, last)
       })
     return orFail(provision, setupReasons)
   }

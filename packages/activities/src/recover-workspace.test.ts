@@ -331,6 +331,8 @@ test('calls that were under way are known; an empty log recovers to nothing', as
   expect(await recoverWorkspace(store.eventLog, bcId, never)).toEqual({
     commit: undefined,
     changes: [],
+    pending: [],
+    synced: [],
     manifestDigest: undefined,
     capturedAt: undefined,
     git: undefined,

@@ -36,6 +36,7 @@ test('REC-13 twenty thousand events after the last commit', { timeout: 180_000 }
     put: (bytes, signal) => (superseded ? aside : real).put(bytes, signal),
     putAll: (contents, signal) => (superseded ? aside : real).putAll(contents, signal),
     has: (id, signal) => real.has(id, signal),
+    size: (id, signal) => real.size(id, signal),
     list: (signal) => real.list(signal),
     remove: (id, signal) => real.remove(id, signal),
     get(id, signal, range) {

@@ -1,6 +1,8 @@
 import type { AgentServer } from '@tutti/agent-server'
-import { mirrorRefs, type AgentId } from '@tutti/core'
+import { mirrorRefs, type AgentId, type BlobId } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
+import { foldChanges } from '@tutti/workspace'
+import type { FileSync } from '@tutti/workspace/log'
 import type { CheckpointResult } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import type { KeepBase } from './keep-base.ts'
@@ -14,6 +16,11 @@ export interface SessionWorkspace {
   readonly commit: string
   /** Takes what has changed into the stores and the log. */
   capture(signal: AbortSignal): Promise<void>
+  /**
+   * Writes what the user has changed into the sandbox, behind a capture of what the agent has there, so that it stays retrievable; logs
+   * that the sandbox has it.
+   */
+  sync(synced: readonly FileSync[], signal: AbortSignal): Promise<void>
   /** The same for what hints have told of. */
   captureHinted(signal: AbortSignal): Promise<void>
   /** Whether every path is what it was when it was captured last. */
@@ -37,7 +44,7 @@ export interface SessionWorkspaceParts {
   readonly tracker: WorkspaceTracker
 }
 
-type Deps = Pick<ActivityDeps, 'catalog' | 'clock' | 'crashPoint' | 'eventLog'>
+type Deps = Pick<ActivityDeps, 'blobs' | 'catalog' | 'clock' | 'crashPoint' | 'eventLog'>
 
 export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts): SessionWorkspace {
   const { bcId, incarnation, baseCommit, server, mirror, keepBase, log, tracker } = parts
@@ -50,6 +57,8 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
     queue = done.catch(() => undefined)
     return done
   }
+
+  const capture = async (signal: AbortSignal) => void (await server.capture(tracker.sink(), signal))
 
   async function checkpoint(turnId: string, signal: AbortSignal): Promise<CheckpointResult> {
     await log.flush()
@@ -97,7 +106,17 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
     get commit() {
       return commit
     },
-    capture: (signal) => inTurn(async () => void (await server.capture(tracker.sink(), signal))),
+    capture: (signal) => inTurn(() => capture(signal)),
+    sync: (synced, signal) =>
+      inTurn(async () => {
+        await capture(signal)
+        const request = {
+          changes: foldChanges(synced.map(({ change }) => change)),
+          contentOf: (hash: BlobId) => deps.blobs.stream(hash, signal),
+        }
+        await server.sync(request, tracker.syncSink(synced), signal)
+        await log.flush()
+      }),
     captureHinted: (signal) => inTurn(async () => void (await server.captureHinted(tracker.sink(), signal))),
     isAsCaptured: (signal) =>
       inTurn(async () => (await server.look(signal)).manifestDigest === tracker.manifestDigest()),

@@ -43,6 +43,8 @@ export interface HostSession {
   turnFrom: number
   /** The current turn was ended from outside: its sandbox has little time left to answer. */
   stopped: boolean
+  /** Paths that the user has changed and the agent has not been told of. */
+  readonly untold: Set<string>
   /** The sandbox did not answer and was killed; the next turn needs another one. */
   killed: boolean
 }

@@ -7,6 +7,8 @@ import type { ActivityDeps } from './deps.ts'
 export interface WantedWorkspace {
   /** What the log ends with. */
   readonly now: RecoveredWorkspace
+  /** The position of the log's end. */
+  readonly last: number
   /** The files and the repository are those of then, if somebody asked for that; what the agent knows and left open is of now. */
   readonly wanted: RecoveredWorkspace
   /** The log position that is to be put back and has not been; undefined: the newest workspace is wanted. */
@@ -24,14 +26,18 @@ export async function wantedWorkspace(
   signal: AbortSignal,
 ): Promise<WantedWorkspace> {
   const since = clock.monotonic()
-  const now = await recoverWorkspace(eventLog, bcId, signal)
+  const { last } = await eventLog.head(bcId, signal)
+  const now = await recoverWorkspace(eventLog, bcId, signal, last)
   // A run that was cut off after it had put the workspace back does not do it twice.
   const isBack = recovery?.at === undefined || now.restored?.requestId === recovery.requestId
   const putBack = isBack ? undefined : recovery.at
   const then = putBack === undefined ? now : await recoverWorkspace(eventLog, bcId, signal, putBack)
+  const { exported, openCalls, before, pending, synced } = now
   return {
     now,
-    wanted: { ...then, exported: now.exported, openCalls: now.openCalls, before: now.before },
+    last,
+    // What the user has changed and no sandbox has got is newer than all of it.
+    wanted: { ...then, exported, openCalls, before, pending, synced },
     putBack,
     told: putBack === undefined ? now.restored?.atOffset : encodeOffset(bcId, putBack),
     ms: Math.round(clock.monotonic() - since),

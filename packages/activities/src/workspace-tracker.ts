@@ -5,7 +5,7 @@ import type { OpenPack, TreeChange } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
 import { changedFile, changePath, isInNoCommit, pathKey } from '@tutti/workspace'
 import { createBlobBatch, maxBatched, type BlobBatch } from './blob-batch.ts'
-import { fileChange, pathFields, type RecoveredGitState } from '@tutti/workspace/log'
+import { fileChange, pathFields, type FileSync, type RecoveredGitState } from '@tutti/workspace/log'
 import { treeChange } from './tree-change.ts'
 
 /** What captures have found since the last checkpoint. */
@@ -15,6 +15,8 @@ export interface WorkspaceTracker {
    * missing object (design §8), and the log never has half of a capture.
    */
   sink(): CaptureSink
+  /** The same for the capture behind a sync, which logs together with it that the sandbox has these changes of the user's. */
+  syncSink(synced: readonly FileSync[]): CaptureSink
   /** What the next checkpoint commit is made of: the newest state of each path that changed since the last one. */
   treeChanges(): readonly TreeChange[]
   /** That of the newest capture, or of what was recovered. */
@@ -89,65 +91,70 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
     }
   }
 
+  const sinkOf = (synced: readonly FileSync[]): CaptureSink => {
+    const batch = createBlobBatch(blobs, taking)
+    const captured: CapturedChange[] = []
+    const others: RunEvent[] = []
+    let commits = 0
+    let state: RecoveredGitState | undefined
+    return {
+      async change(change, content) {
+        const file = changedFile(change)
+        if (file) await store(file, content, batch)
+        captured.push(change)
+      },
+      async skipped(path, reason, size) {
+        others.push({
+          type: 'file_skipped',
+          incarnation,
+          ...pathFields(path),
+          reason,
+          ...(size !== undefined && { size }),
+        })
+      },
+      async gitState({ commit, onto, head, branch, commits: made }, bytes) {
+        const earlier = packsOf.get(onto ?? '') ?? []
+        const pack = await crashPoint('capture.git_state', () => storePack(bytes, earlier))
+        if (pack === undefined) {
+          others.push({ type: 'file_skipped', incarnation, path: '.git', reason: 'unsafe_object' })
+          return false
+        }
+        others.push({
+          type: 'git_state',
+          incarnation,
+          commit,
+          pack,
+          ...(onto !== undefined && { onto }),
+          ...(head !== undefined && { head }),
+          ...(branch !== undefined && { branch }),
+        })
+        for (const { sha, message } of made) others.push({ type: 'git_commit', sha, message })
+        commits = made.length
+        state = { commit, packs: [...earlier, pack] }
+        return true
+      },
+      async committed(summary) {
+        await crashPoint('capture.contents', () => batch.stored())
+        const acks = synced.map(({ commandId }): RunEvent => ({ type: 'ack', commandId }))
+        const events = [...acks, ...captured.map((change) => fileChange(change, incarnation)), ...others]
+        if (captured.length > 0 || synced.length > 0) {
+          const { manifestDigest: digest, entries } = summary
+          events.push({ type: 'workspace_captured', incarnation, manifestDigest: digest, entries })
+        }
+        if (events.length > 0) await crashPoint('capture.events', () => write(...events))
+        for (const change of [...synced.map((sync) => sync.change), ...captured])
+          changes.set(pathKey(changePath(change)), change)
+        manifestDigest = summary.manifestDigest
+        if (state) packsOf.set(state.commit, state.packs)
+        hasChanges ||= captured.length > 0 || synced.length > 0
+        hasCommits ||= commits > 0
+      },
+    }
+  }
+
   return {
-    sink() {
-      const batch = createBlobBatch(blobs, taking)
-      const captured: CapturedChange[] = []
-      const others: RunEvent[] = []
-      let commits = 0
-      let state: RecoveredGitState | undefined
-      return {
-        async change(change, content) {
-          const file = changedFile(change)
-          if (file) await store(file, content, batch)
-          captured.push(change)
-        },
-        async skipped(path, reason, size) {
-          others.push({
-            type: 'file_skipped',
-            incarnation,
-            ...pathFields(path),
-            reason,
-            ...(size !== undefined && { size }),
-          })
-        },
-        async gitState({ commit, onto, head, branch, commits: made }, bytes) {
-          const earlier = packsOf.get(onto ?? '') ?? []
-          const pack = await crashPoint('capture.git_state', () => storePack(bytes, earlier))
-          if (pack === undefined) {
-            others.push({ type: 'file_skipped', incarnation, path: '.git', reason: 'unsafe_object' })
-            return false
-          }
-          others.push({
-            type: 'git_state',
-            incarnation,
-            commit,
-            pack,
-            ...(onto !== undefined && { onto }),
-            ...(head !== undefined && { head }),
-            ...(branch !== undefined && { branch }),
-          })
-          for (const { sha, message } of made) others.push({ type: 'git_commit', sha, message })
-          commits = made.length
-          state = { commit, packs: [...earlier, pack] }
-          return true
-        },
-        async committed(summary) {
-          await crashPoint('capture.contents', () => batch.stored())
-          const events = [...captured.map((change) => fileChange(change, incarnation)), ...others]
-          if (captured.length > 0) {
-            const { manifestDigest: digest, entries } = summary
-            events.push({ type: 'workspace_captured', incarnation, manifestDigest: digest, entries })
-          }
-          if (events.length > 0) await crashPoint('capture.events', () => write(...events))
-          for (const change of captured) changes.set(pathKey(changePath(change)), change)
-          manifestDigest = summary.manifestDigest
-          if (state) packsOf.set(state.commit, state.packs)
-          hasChanges ||= captured.length > 0
-          hasCommits ||= commits > 0
-        },
-      }
-    },
+    sink: () => sinkOf([]),
+    syncSink: sinkOf,
     treeChanges: () => [...changes.values()].map((change) => treeChange(change, blobs, signal)),
     manifestDigest: () => manifestDigest,
     hasChanges: () => hasChanges,

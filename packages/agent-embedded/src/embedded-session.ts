@@ -38,7 +38,11 @@ export function createEmbeddedSession(deps: EmbeddedSessionDeps): AgentSession {
     } else {
       state.messages.push({
         role: 'user',
-        content: notice + (turn.continued && state.turnId !== turn.turnId ? continuedNote : '') + turn.prompt,
+        content:
+          host.news() +
+          notice +
+          (turn.continued && state.turnId !== turn.turnId ? continuedNote : '') +
+          turn.prompt,
       })
       state.turnId = turn.turnId
     }

@@ -60,6 +60,7 @@ export async function* runToolCall(
   }
   await host.toolEnded(signal)
   const { ok, value } = result
+  const news = host.news()
   state.messages.push({
     role: 'tool',
     content: [
@@ -67,7 +68,7 @@ export async function* runToolCall(
         type: 'tool-result',
         toolCallId: callId,
         toolName,
-        output: { type: ok ? 'json' : 'error-json', value },
+        output: { type: ok ? 'json' : 'error-json', value: news === '' ? value : { ...value, news } },
       },
     ],
   })

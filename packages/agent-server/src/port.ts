@@ -96,12 +96,23 @@ export interface AgentServer extends AgentHost {
   hints(onHint: () => void, signal: AbortSignal): void
   /** What the next {@link capture} would say, without taking anything. */
   look(signal: AbortSignal): Promise<CaptureSummary>
+  /**
+   * Makes paths what these changes say, whatever is there, and takes that for captured; then a capture, in the same turn, with what else is
+   * different by it. When it fails, the next capture reports as the agent's work what was written.
+   */
+  sync(
+    request: Pick<HydrateRequest, 'changes' | 'contentOf'>,
+    sink: CaptureSink,
+    signal: AbortSignal,
+  ): Promise<CaptureSummary>
   /** Keeps what the hydrated workspace has beyond its `head` aside, until {@link absorb}: a setup command shall not undo it. */
   keepWork(signal: AbortSignal): Promise<void>
   /** Takes what has changed since for no work of the agent's: the next capture does not report it. What was kept aside is put back first. */
   absorb(signal: AbortSignal): Promise<void>
   /** What `toolEnded` does: the worker sets it to a capture into the store and the log. */
   onToolEnded(capture: (signal: AbortSignal) => Promise<void>): void
+  /** Where `news` comes from: the worker knows. */
+  onNews(take: () => string): void
   /** Whether anything that the agent started still runs. */
   hasProcesses(signal: AbortSignal): Promise<boolean>
   /** Ends every process that the agent started, inside; the server lives on. */

@@ -20,6 +20,9 @@ export const contentHead = 'content'
 export const packHead = 'pack'
 export const packEndHead = 'pack_end'
 
+/** Behind the changes of a sync: what comes next is about its capture. */
+export const changesEndHead = 'changes_end'
+
 export function toWireChange(change: CapturedChange): WireChange {
   const path = Buffer.from(changePath(change)).toString('base64')
   const base = change.base === undefined ? {} : { base: change.base }

@@ -37,7 +37,9 @@ export function createCommandSession(deps: CommandSessionDeps): AgentSession {
     if (turn.continued && notice === '' && ended?.turnId === turn.turnId) return ended.outcome
     const folder = `${host.home}/.tutti/${encodeURIComponent(turn.turnId)}`
     const promptFile = `${folder}/prompt`
-    const prompt = new TextEncoder().encode(notice + (turn.continued ? continuedNote : '') + turn.prompt)
+    const prompt = new TextEncoder().encode(
+      host.news() + notice + (turn.continued ? continuedNote : '') + turn.prompt,
+    )
     const line = buildCommandLine(command, new TextDecoder().decode(prompt), promptFile)
     await writeHomeFile(host, promptFile, prompt, 'replace', signal)
     await answers.begin(`${folder}/answers`, signal)

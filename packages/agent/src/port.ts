@@ -34,6 +34,11 @@ export interface AgentHost {
    * resolves (design §8).
    */
   toolEnded(signal: AbortSignal): Promise<void>
+  /**
+   * What the agent has to be told before it goes on, such as files that the user has changed meanwhile; empty when there is nothing.
+   * Given once: ask for it only to hand it on.
+   */
+  news(): string
 }
 
 export interface OpenSession {

@@ -6,7 +6,7 @@ import { objectChunks } from './object-chunks.ts'
 import { retry } from './retry.ts'
 import { s3Error } from './s3-error.ts'
 import { loggableCause, s3Failure } from './s3-failure.ts'
-import type { S3Objects } from './s3-objects.ts'
+import type { S3Objects, StoredObject } from './s3-objects.ts'
 import type { S3Settings } from './s3-settings.ts'
 
 /** Everything came, and it is not what the id says. */
@@ -19,7 +19,7 @@ class WrongBytes extends Error {}
 export function createBlobReader(
   objects: S3Objects,
   settings: S3Settings,
-): Pick<BlobStore, 'stream' | 'get' | 'has'> {
+): Required<Pick<BlobStore, 'stream' | 'get' | 'has' | 'size' | 'uploadedWith'>> {
   const { bucket, where, keyOf, limits } = settings
 
   async function* read(id: BlobId, signal: AbortSignal, range?: ByteRange): AsyncGenerator<Uint8Array> {
@@ -69,7 +69,18 @@ export function createBlobReader(
     })
   }
 
-  return {
+  /** Undefined when there is none. */
+  async function inspect(id: BlobId, signal: AbortSignal): Promise<StoredObject | undefined> {
+    throwIfCancelled(signal)
+    checkRead(id, undefined)
+    try {
+      return await objects.inspect(keyOf(id), signal)
+    } catch (error) {
+      throw explain(error, id, signal)
+    }
+  }
+
+  const reader: ReturnType<typeof createBlobReader> = {
     async *stream(id, signal, range) {
       try {
         yield* read(id, signal, range)
@@ -108,5 +119,16 @@ export function createBlobReader(
         throw told
       }
     },
+
+    async size(id, signal) {
+      const found = await inspect(id, signal)
+      if (found) return found.size
+      // Its answer has no body: a missing bucket looks like a missing object, and this tells them apart.
+      await reader.has(id, signal)
+      throw notFound(id)
+    },
+
+    uploadedWith: async (id, proof, signal) => (await inspect(id, signal))?.proof === proof,
   }
+  return reader
 }

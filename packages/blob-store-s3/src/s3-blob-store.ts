@@ -11,12 +11,12 @@ import { s3Error } from './s3-error.ts'
 import { createS3Objects } from './s3-objects.ts'
 import type { S3BlobStoreOptions } from './s3-options.ts'
 import { s3Settings } from './s3-settings.ts'
-import { createSignedRequests, type SignedRequests } from './signed-requests.ts'
+import { createSignedRequests } from './signed-requests.ts'
 import { signPayloadHash } from './sign-payload-hash.ts'
 import { createSlots } from './slots.ts'
 import { spool } from './spooled-blob.ts'
 
-export interface S3BlobStore extends Omit<BlobStore, keyof SignedRequests>, SignedRequests {
+export interface S3BlobStore extends Required<BlobStore> {
   /** What is kept for ever, in the same bucket. */
   readonly archive: Archive
   /** Gives its connections up. Not needed for a process to end. */

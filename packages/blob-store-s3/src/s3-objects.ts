@@ -16,7 +16,12 @@ export interface StoredObject {
   readonly size: number
   /** Base64, of the whole object; undefined where the server keeps none, or only those of parts. */
   readonly sha256: string | undefined
+  /** What the signed request that stored it was given; undefined for an object that this store put there. */
+  readonly proof: string | undefined
 }
+
+/** The name of {@link StoredObject.proof} in an object's metadata. */
+export const proofName = 'tutti-proof'
 
 export interface OpenedObject {
   /** How many bytes the server is about to send. */
@@ -84,7 +89,11 @@ export function createS3Objects(client: S3Client, { bucket, limits }: S3Settings
           }),
         )
         const sum = found.ChecksumSHA256
-        return { size: found.ContentLength ?? 0, sha256: isWholeSha256(sum) ? sum : undefined }
+        return {
+          size: found.ContentLength ?? 0,
+          sha256: isWholeSha256(sum) ? sum : undefined,
+          proof: found.Metadata?.[proofName],
+        }
       } catch (error) {
         if (s3Failure(error).status === 404) return undefined
         throw error

@@ -4,6 +4,7 @@ import type { BlobStore } from '@tutti/blob-store'
 import { checkRead } from '@tutti/blob-store/adapter'
 import { TuttiError, orCancelled } from '@tutti/core'
 import { s3Error } from './s3-error.ts'
+import { proofName } from './s3-objects.ts'
 import type { S3Settings } from './s3-settings.ts'
 import { sha256Base64 } from './sha256-base64.ts'
 
@@ -14,7 +15,7 @@ export type SignedRequests = Required<Pick<BlobStore, 'signedDownload' | 'signed
 
 /** The client is one on the address that clients reach. Signing sends nothing, unless credentials have to be fetched. */
 export function createSignedRequests(client: S3Client, settings: S3Settings): SignedRequests {
-  const { bucket, keyOf, conditionalWrites } = settings
+  const { bucket, keyOf } = settings
 
   async function sign(
     command: GetObjectCommand | PutObjectCommand,
@@ -54,22 +55,23 @@ export function createSignedRequests(client: S3Client, settings: S3Settings): Si
       return { method: 'GET', headers: {}, ...(await sign(command, {}, expiresInMs, signal)) }
     },
 
-    async signedUpload(id, size, expiresInMs, signal) {
+    async signedUpload(id, { size, proof, expiresInMs }, signal) {
       checkRead(id, undefined)
       checkExpiry(expiresInMs)
       checkSize(size)
       const ChecksumSHA256 = sha256Base64(id)
+      // Without If-None-Match: a refusal would say that the blob is there, and nothing of who has it.
       const headers = {
         'content-length': String(size),
         'x-amz-checksum-sha256': ChecksumSHA256,
-        ...(conditionalWrites && { 'if-none-match': '*' }),
+        [`x-amz-meta-${proofName}`]: proof,
       }
       const command = new PutObjectCommand({
         Bucket: bucket,
         Key: keyOf(id),
         ContentLength: size,
         ChecksumSHA256,
-        ...(conditionalWrites && { IfNoneMatch: '*' }),
+        Metadata: { [proofName]: proof },
       })
       return { method: 'PUT', headers, ...(await sign(command, headers, expiresInMs, signal)) }
     },

@@ -6,6 +6,7 @@ import { patternBytes } from './pattern-bytes.ts'
 
 const never = new AbortController().signal
 const minute = 60_000
+const proof = 'f3b1-no-one-can-guess'
 
 const send = async ({ method, url, headers }: SignedRequest, body?: Uint8Array) => {
   const { 'content-length': _, ...own } = headers
@@ -18,19 +19,22 @@ const send = async ({ method, url, headers }: SignedRequest, body?: Uint8Array) 
 }
 
 describeOnS3('signed requests', (bucket) => {
-  test('a client stores a blob by itself, once, and reads it', async () => {
+  test('a client stores a blob by itself, which proves that it has the bytes, and reads it', async () => {
     const store = bucket().store()
     const bytes = patternBytes(100_000, 1)
     const id = blobIdOf(bytes)
     const before = Date.now()
-    const upload = await store.signedUpload(id, bytes.length, minute, never)
+    const upload = await store.signedUpload(id, { size: bytes.length, proof, expiresInMs: minute }, never)
     expect(upload).toMatchObject({ method: 'PUT', headers: { 'content-length': '100000' } })
     expect(upload.expiresAt).toBeGreaterThan(before + minute - 2000)
     expect(upload.expiresAt).toBeLessThanOrEqual(Date.now() + minute)
+    expect(await store.uploadedWith(id, proof, never)).toBe(false)
     expect((await send(upload, bytes)).status).toBe(200)
     expect(Buffer.compare(await store.get(id, never), bytes)).toBe(0)
+    expect(await store.uploadedWith(id, proof, never)).toBe(true)
+    expect(await store.uploadedWith(id, 'another', never)).toBe(false)
     // There already.
-    expect((await send(upload, bytes)).status).toBe(412)
+    expect((await send(upload, bytes)).status).toBe(200)
 
     const download = await store.signedDownload(id, minute, never)
     const read = await send(download)
@@ -44,7 +48,14 @@ describeOnS3('signed requests', (bucket) => {
   test('an empty blob can be stored so', async () => {
     const store = bucket().store()
     const id = blobIdOf('')
-    expect((await send(await store.signedUpload(id, 0, minute, never), new Uint8Array())).status).toBe(200)
+    expect(
+      (
+        await send(
+          await store.signedUpload(id, { size: 0, proof, expiresInMs: minute }, never),
+          new Uint8Array(),
+        )
+      ).status,
+    ).toBe(200)
     expect(await store.get(id, never)).toEqual(new Uint8Array())
   })
 
@@ -53,19 +64,24 @@ describeOnS3('signed requests', (bucket) => {
     const bytes = patternBytes(100_000, 2)
     const other = patternBytes(100_000, 3)
     const id = blobIdOf(bytes)
-    const upload = await store.signedUpload(id, bytes.length, minute, never)
+    const upload = await store.signedUpload(id, { size: bytes.length, proof, expiresInMs: minute }, never)
+    const { 'x-amz-checksum-sha256': sum = '', ...unsummed } = upload.headers
     const swapped = {
-      'if-none-match': '*',
+      ...unsummed,
       'x-amz-checksum-sha256': Buffer.from(blobIdOf(other).slice(7), 'hex').toString('base64'),
     }
     const refused = [
       await send(upload, other),
       await send(upload, bytes.subarray(1)),
-      await send({ ...upload, headers: { 'if-none-match': '*' } }, other),
+      await send({ ...upload, headers: unsummed }, other),
       await send({ ...upload, headers: swapped }, other),
       await send({ ...upload, url: upload.url.replace(id, blobIdOf(other)) }, bytes),
+      await send(
+        { ...upload, headers: { 'x-amz-checksum-sha256': sum, 'x-amz-meta-tutti-proof': 'x' } },
+        bytes,
+      ),
     ]
-    expect(refused.map(({ status }) => status)).toEqual([400, 403, 403, 403, 403])
+    expect(refused.map(({ status }) => status)).toEqual([400, 403, 403, 403, 403, 403])
     expect(await store.has(id, never)).toBe(false)
     expect(await store.has(blobIdOf(other), never)).toBe(false)
   })
@@ -98,10 +114,12 @@ describeOnS3('signed requests', (bucket) => {
       })
     }
     for (const size of [-1, 1.5, 5 * 2 ** 30 + 1]) {
-      await expect(store.signedUpload(id, size, minute, never)).rejects.toMatchObject({
-        code: 'invalid_argument',
-        detail: { field: 'size' },
-      })
+      await expect(store.signedUpload(id, { size, proof, expiresInMs: minute }, never)).rejects.toMatchObject(
+        {
+          code: 'invalid_argument',
+          detail: { field: 'size' },
+        },
+      )
     }
     await expect(store.signedDownload('sha256_../x', minute, never)).rejects.toMatchObject({
       code: 'invalid_argument',

@@ -74,14 +74,19 @@ export function testBlobStoreContract(name: string, createStore: () => Promise<B
       expect(await store.has(absent, never)).toBe(false)
     })
 
-    test('has what was put', async () => {
-      expect(await store.has(await store.put(bytesOf('there'), never), never)).toBe(true)
+    test('has what was put, and knows its size', async () => {
+      const id = await store.put(bytesOf('there'), never)
+      expect(await store.has(id, never)).toBe(true)
+      expect(await store.size(id, never)).toBe(5)
+      expect(await store.size(await store.put(bytesOf(''), never), never)).toBe(0)
+      await expect(store.size(absent, never)).rejects.toMatchObject({ code: 'not_found' })
     })
 
     test('refuses what is not a blob id', async () => {
       const id = 'sha256_../../../etc/passwd' as BlobId
       await expect(store.get(id, never)).rejects.toMatchObject({ code: 'invalid_argument' })
       await expect(store.has(id, never)).rejects.toMatchObject({ code: 'invalid_argument' })
+      await expect(store.size(id, never)).rejects.toMatchObject({ code: 'invalid_argument' })
     })
 
     test('says cancelled, not not_found, when the caller gave up', async () => {

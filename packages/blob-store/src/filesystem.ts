@@ -145,6 +145,16 @@ export function createFilesystemBlobStore({
       checkRead(id, undefined)
       await rm(pathOf(id), { force: true }).catch(diskFailed)
     },
+
+    async size(id, signal) {
+      throwIfCancelled(signal)
+      checkRead(id, undefined)
+      const found = await stat(pathOf(id)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') throw notFound(id, error)
+        return diskFailed(error)
+      })
+      return found.size
+    },
   }
   return store
 }

@@ -47,6 +47,10 @@ export function createMemoryBlobStore(): BlobStore {
       return blobs.has(id)
     },
 
+    async size(id, signal) {
+      return read(id, signal).length
+    },
+
     async *list(signal) {
       for (const [id, { length }] of blobs) {
         throwIfCancelled(signal)

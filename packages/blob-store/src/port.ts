@@ -62,6 +62,9 @@ export interface BlobStore {
   /** Whether the blob can be read now. Cheap: no bytes move. */
   has(id: BlobId, signal: AbortSignal): Promise<boolean>
 
+  /** How many bytes the blob has. As cheap as {@link has}. @throws TuttiError `not_found` when there is no such blob. */
+  size(id: BlobId, signal: AbortSignal): Promise<number>
+
   /** Every blob that is there, in no order; what comes or goes meanwhile may be left out. For a sweep: it takes as long as there are blobs. */
   list(signal: AbortSignal): AsyncIterable<StoredBlob>
 
@@ -81,12 +84,20 @@ export interface BlobStore {
   signedDownload?(id: BlobId, expiresInMs: number, signal: AbortSignal): Promise<SignedRequest>
 
   /**
-   * Lets a client store the blob itself: these bytes and no others, for the store refuses what has another hash or length. HTTP 412
-   * in answer means that the blob is there already, which is success. Absent as {@link signedDownload} is.
+   * Lets a client store the blob itself: these bytes and no others, for the store refuses what has another hash or length. A blob that
+   * is there already is stored again: whoever has only its hash cannot do that. Absent as {@link signedDownload} is.
    *
    * @param size of the blob, in bytes; 5 GiB at most, as it goes in one request.
+   * @param proof a text that nobody can guess, of letters, digits and hyphens: {@link uploadedWith} asks for it.
    * @param expiresInMs as for {@link signedDownload}.
    * @throws TuttiError as {@link signedDownload}; `invalid_argument` for a size out of bounds, too.
    */
-  signedUpload?(id: BlobId, size: number, expiresInMs: number, signal: AbortSignal): Promise<SignedRequest>
+  signedUpload?(
+    id: BlobId,
+    upload: { readonly size: number; readonly proof: string; readonly expiresInMs: number },
+    signal: AbortSignal,
+  ): Promise<SignedRequest>
+
+  /** Whether the blob is in the store, and was stored last by the {@link signedUpload} with this proof: whoever made it had the bytes. */
+  uploadedWith?(id: BlobId, proof: string, signal: AbortSignal): Promise<boolean>
 }

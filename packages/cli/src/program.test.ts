@@ -88,6 +88,7 @@ describe('help', () => {
         "agent deliver",
         "agent workspace",
         "agent recover",
+        "sync",
         "ensemble",
         "ensemble list",
         "ensemble get",

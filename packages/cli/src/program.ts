@@ -12,6 +12,7 @@ import { addPr } from './commands/pr.ts'
 import { addRepo } from './commands/repo.ts'
 import { addRun } from './commands/run.ts'
 import { addServe } from './commands/serve.ts'
+import { addSync } from './commands/sync.ts'
 import type { CliDeps } from './deps.ts'
 import { examples } from './examples.ts'
 import { safeText } from './output/terminal-text.ts'
@@ -64,6 +65,7 @@ export function buildProgram(deps: CliDeps): Command {
   addDev(program, cli)
   addServe(program, cli)
   addAgent(program, cli)
+  addSync(program, cli)
   addEnsemble(program, cli)
   addPr(program, cli)
   addRepo(program, cli)

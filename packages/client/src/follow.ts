@@ -15,6 +15,8 @@ export interface FollowAgentEvents {
   readonly from?: string | undefined
   /** Stay on after the last event that there is, until the agent is at rest. Default false. */
   readonly follow?: boolean
+  /** With `follow`: also while the agent is at rest. Default false. */
+  readonly stay?: boolean
   readonly signal: AbortSignal
 }
 
@@ -38,14 +40,14 @@ export interface LoggedEvent {
  */
 export function followAgentEvents(
   source: ClientSource,
-  { bcId, from, follow = false, signal }: FollowAgentEvents,
+  { bcId, from, follow = false, stay = false, signal }: FollowAgentEvents,
   policy?: ResumePolicy,
 ): AsyncGenerator<LoggedEvent> {
   return resumeStream<StreamAgentEventsResponse>(
     {
       open: async (offsetKey, connection) =>
         (await clientOf(source)).agents.streamAgentEvents(
-          { bcId, follow, ...(offsetKey === undefined ? {} : { offsetKey }) },
+          { bcId, follow, stay, ...(offsetKey === undefined ? {} : { offsetKey }) },
           { signal: connection },
         ),
       ...loggedEvents,

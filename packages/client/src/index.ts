@@ -1,3 +1,4 @@
+export type { BlobClient, BlobContent } from './blob-client.ts'
 export { createTuttiClient, type TuttiClient, type TuttiClientOptions } from './tutti-client.ts'
 export { endpointFile, readEndpoint, type Endpoint, type FoundEndpoint } from './endpoint.ts'
 export { tuttiErrorOf } from './tutti-error-of.ts'

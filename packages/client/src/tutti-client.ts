@@ -15,6 +15,7 @@ import {
   RepositoryService,
   SystemService,
 } from '@tutti/proto'
+import { createBlobClient, type BlobClient } from './blob-client.ts'
 import { tuttiErrorOf } from './tutti-error-of.ts'
 
 export interface TuttiClientOptions {
@@ -33,6 +34,7 @@ export interface TuttiClient {
   readonly pullRequests: Client<typeof PullRequestService>
   readonly repositories: Client<typeof RepositoryService>
   readonly system: Client<typeof SystemService>
+  readonly blobs: BlobClient
 }
 
 /** Makes a client; connects with the first call. JSON is not used: binary messages keep unknown fields. */
@@ -51,6 +53,7 @@ export function createTuttiClient({ address, key = '' }: TuttiClientOptions): Tu
     pullRequests: serviceClient(PullRequestService, transport),
     repositories: serviceClient(RepositoryService, transport),
     system: serviceClient(SystemService, transport),
+    blobs: createBlobClient(baseUrl, key),
   }
 }
 

@@ -48,3 +48,16 @@ function unreachable(cause: unknown): TuttiError {
     cause,
   )
 }
+
+/** What one of our own routes answered: HTTP, with the code and the message in JSON. */
+export function tuttiErrorOfHttp(status: number, body: string): TuttiError {
+  try {
+    const { code, message } = JSON.parse(body) as { code?: unknown; message?: unknown }
+    const known = codeOfConnect.get(String(code))
+    if (known && typeof message === 'string') return new TuttiError(known, message)
+  } catch {
+    // Somebody else has answered: a proxy, or the store.
+  }
+  const code = status === 404 ? 'not_found' : status >= 500 || status === 429 ? 'unavailable' : 'internal'
+  return new TuttiError(code, `A content could not be had or stored (HTTP ${status}).`, { status })
+}

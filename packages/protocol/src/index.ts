@@ -1,4 +1,5 @@
 export type {
+  ChangedPath,
   ChildView,
   CommandEvent,
   DeliveryEvent,

@@ -115,23 +115,12 @@ export type ShellOutput =
 
 /** State-based: applying one twice is applying it once (design §11.3). */
 export type WorkspaceEvent =
-  | {
-      type: 'file_change'
-      incarnation: number
-      path: string
-      /** The raw bytes, when the path is not valid UTF-8; `path` is then for display. */
-      pathB64?: string
-      action: 'created' | 'modified' | 'deleted'
-      /** `dir`: an empty folder, without hash and size. */
-      fileType?: 'file' | 'symlink' | 'dir'
-      mode?: '100644' | '100755' | '120000' | '040000'
-      hash?: BlobId
-      size?: number
-      /** git ignores it, or it is in a submodule: it is in no checkpoint, diff or pull request, and comes back after a loss. */
-      ignored?: true
-      /** The hash that this change was made on; absent when created. */
-      base?: BlobId
-    }
+  | ({ type: 'file_change'; incarnation: number } & ChangedPath)
+  /**
+   * A path as the user has it (seed 003). It is so in the workspace from here on, whatever a sandbox says that has not got it yet: an `ack`
+   * says that it has. What it replaces stays in the log and the store.
+   */
+  | ({ type: 'file_sync'; commandId: string } & ChangedPath)
   | {
       type: 'file_skipped'
       incarnation: number
@@ -178,6 +167,23 @@ export type WorkspaceEvent =
   | { type: 'workspace_restored'; incarnation: number; requestId: string; atOffset: string }
   /** A recovery that was asked for did not come about; the workspace is as the log has it. */
   | { type: 'recovery_failed'; requestId: string; reason: Reason; detail?: string }
+
+/** What a path has become. */
+export interface ChangedPath {
+  path: string
+  /** The raw bytes, when the path is not valid UTF-8; `path` is then for display. */
+  pathB64?: string
+  action: 'created' | 'modified' | 'deleted'
+  /** `dir`: an empty folder, without hash and size. */
+  fileType?: 'file' | 'symlink' | 'dir'
+  mode?: '100644' | '100755' | '120000' | '040000'
+  hash?: BlobId
+  size?: number
+  /** git ignores it, or it is in a submodule: it is in no checkpoint, diff or pull request, and comes back after a loss. */
+  ignored?: true
+  /** The hash that this change was made on; absent when created. */
+  base?: BlobId
+}
 
 export type FileSkipReason =
   | 'too_large'

@@ -33,6 +33,7 @@ export interface LocalAgentHost {
   readFile(path: string, maxBytes: number, signal: AbortSignal): Promise<Uint8Array>
   writeFile(path: string, bytes: Uint8Array, signal: AbortSignal): Promise<void>
   toolEnded(signal: AbortSignal): Promise<void>
+  news(): string
   /** Ends what still runs and removes the folders. */
   dispose(): Promise<void>
 }
@@ -179,6 +180,7 @@ export async function createLocalAgentHost(
       throwIfCancelled(signal)
       toolEndedCount += 1
     },
+    news: () => '',
     async dispose() {
       for (const group of groups) killGroup(group, 'SIGKILL')
       await rm(root, { recursive: true, force: true, maxRetries: 5 })

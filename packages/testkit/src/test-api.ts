@@ -17,7 +17,7 @@ import {
 } from '@tutti/api'
 import { createFilesystemArchive, createFilesystemBlobStore, type BlobStore } from '@tutti/blob-store'
 import { noCrashPoints, systemClock } from '@tutti/core'
-import { createMirrors } from '@tutti/git'
+import { createMirrors, type Mirrors } from '@tutti/git'
 import { createSqliteStore, type SqliteStore } from '@tutti/store'
 
 import { createRecordingTemporal, type RecordingTemporal } from './recording-temporal.ts'
@@ -28,6 +28,7 @@ export interface TestApi {
   readonly dataDir: string
   readonly store: SqliteStore
   readonly blobs: BlobStore
+  readonly mirrors: Mirrors
   readonly temporal: RecordingTemporal
   /** Lines of the server's log so far. */
   readonly logLines: readonly string[]
@@ -40,19 +41,23 @@ export interface TestApi {
 }
 
 /** The API on a free port, with a real store, blobs and mirrors in a folder of its own; only Temporal is a double. */
-export async function startTestApi(values: Partial<ApiConfig> = {}): Promise<TestApi> {
+export async function startTestApi(
+  values: Partial<ApiConfig> = {},
+  { blobs: given }: { readonly blobs?: BlobStore } = {},
+): Promise<TestApi> {
   const dataDir = await mkdtemp(join(tmpdir(), 'tutti-api-'))
   const store = await createSqliteStore({ path: join(dataDir, 'tutti.db') })
   const key = await ensureLocalKey(dataDir)
   const temporal = createRecordingTemporal(store, localOwner)
   const logLines: string[] = []
-  const blobs = createFilesystemBlobStore({ root: join(dataDir, 'blobs') })
+  const blobs = given ?? createFilesystemBlobStore({ root: join(dataDir, 'blobs') })
   const archive = createFilesystemArchive({ root: join(dataDir, 'archive') })
+  const mirrors = createMirrors({ root: join(dataDir, 'mirrors'), archive })
   const server: ApiServer = createApiServer({
     ...store,
     blobs,
     archive,
-    mirrors: createMirrors({ root: join(dataDir, 'mirrors'), archive }),
+    mirrors,
     temporal,
     system: {
       info: () => Promise.resolve({ dataDir }),
@@ -80,6 +85,7 @@ export async function startTestApi(values: Partial<ApiConfig> = {}): Promise<Tes
     dataDir,
     store,
     blobs,
+    mirrors,
     temporal,
     logLines,
     client(service, protocol = 'connect') {

@@ -1,6 +1,18 @@
 export { checkLog } from './log/check-log.ts'
-export { changeOfEvent, eventPath, fileChange, pathFields, type EventPath } from './log/file-events.ts'
+export {
+  changeOfEvent,
+  eventPath,
+  fileChange,
+  fileSync,
+  pathFields,
+  type EventPath,
+} from './log/file-events.ts'
 export { neededBlobs } from './log/needed-blobs.ts'
 export { readOpenCalls, type OpenCall } from './log/open-calls.ts'
 export { readEvents, type StoredEvent } from './log/read-events.ts'
-export { recoverWorkspace, type RecoveredGitState, type RecoveredWorkspace } from './log/recover-workspace.ts'
+export {
+  recoverWorkspace,
+  type FileSync,
+  type RecoveredGitState,
+  type RecoveredWorkspace,
+} from './log/recover-workspace.ts'

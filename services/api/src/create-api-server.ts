@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { TuttiError, errorCodes } from '@tutti/core'
 
 import { localOwner, type ApiDeps } from './api-deps.ts'
+import { createBlobRoutes } from './blobs/create-blob-routes.ts'
 import { createErrorInterceptor, createValidateInterceptor } from './interceptors.ts'
 import { admitRequest, assertMayListen, type Caller } from './request-guard.ts'
 import { createRequestRules } from './request-rules.ts'
@@ -32,7 +33,7 @@ export interface ApiServer {
   close(): Promise<void>
 }
 
-/** The public API: Connect, gRPC-Web and gRPC on one port, with `/healthz`, `/readyz` and `/metrics` beside them. */
+/** The public API: Connect, gRPC-Web and gRPC on one port, with `/blobs/`, `/healthz`, `/readyz` and `/metrics` beside them. */
 export function createApiServer(deps: ApiDeps): ApiServer {
   const { log, metrics, config } = deps
   const traced = { ...deps, temporal: traceGateway(deps.temporal) }
@@ -48,6 +49,7 @@ export function createApiServer(deps: ApiDeps): ApiServer {
     routes: createRoutes(traced),
     onFailure: (method, err) => log.warn({ method, err }, 'answer cut off'),
   })
+  const blobs = createBlobRoutes(deps, shutdown.signal)
   const port = createSharedPort((request, response) => void handle(request, response))
   let stopSweeps: readonly (() => Promise<void>)[] = []
   let draining = false
@@ -63,7 +65,12 @@ export function createApiServer(deps: ApiDeps): ApiServer {
     try {
       const caller = admit(request, path)
       const answer = caller && rpc(path)
-      if (answer) return await answer(request, response as Parameters<typeof answer>[1], caller)
+      if (answer) {
+        if (request.headers.expect !== undefined) response.writeContinue()
+        return await answer(request, response as Parameters<typeof answer>[1], caller)
+      }
+      const blob = caller && blobs(path)
+      if (blob) return await blob(request, response, caller)
       await answerPlain(path, response)
     } catch (error) {
       refuse(response, TuttiError.from(error))

@@ -11,14 +11,16 @@ const turns = createFairTurns(5)
  */
 export async function* mergeChunks(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const iterator = source[Symbol.asyncIterator]()
+  let ended = false
   const next = () => {
     const step = iterator.next()
     // It is awaited further down, maybe after it has failed.
-    step.catch(() => undefined)
+    step.catch(() => {
+      ended = true
+    })
     return step
   }
   let pending = next()
-  let ended = false
   try {
     for (;;) {
       const first = await pending
@@ -39,11 +41,8 @@ export async function* mergeChunks(source: AsyncIterable<Uint8Array>): AsyncGene
       }
       yield chunks.length === 1 ? first.value : Buffer.concat(chunks)
     }
-  } catch (error) {
-    ended = true
-    throw error
   } finally {
-    // The client went away while the source was at work; what it still says is for nobody.
+    // The client went away, which may be told by a throw, while the source was at work; what it still says is for nobody.
     if (!ended) await iterator.return?.()
   }
 }

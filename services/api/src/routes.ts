@@ -16,6 +16,7 @@ import { createAnswerQuestion } from './handlers/answer-question.ts'
 import { createDeliver } from './handlers/deliver.ts'
 import { createDiffAgent } from './handlers/diff-agent.ts'
 import { createEnsembles } from './handlers/ensembles.ts'
+import { createFileSync } from './handlers/file-sync.ts'
 import { createFollowup } from './handlers/followup.ts'
 import { createLifeCycle } from './handlers/life-cycle.ts'
 import { createPullRequests } from './handlers/pull-requests.ts'
@@ -81,6 +82,7 @@ export function createRoutes(apiDeps: ApiDeps): (router: ConnectRouter) => void 
       answerQuestion: createAnswerQuestion(deps),
       recoverAgent: createRecover(deps),
       diffAgent: createDiffAgent(deps),
+      fileSync: createFileSync(deps),
       readWorkspace: createReadWorkspace(deps),
     })
     router.service(EnsembleService, { ...createEnsembles(deps), ...events })

@@ -80,6 +80,8 @@ export function createRpcHandler({
       // The answer of a unary call is one piece already.
       const isStream = handler.method.methodKind !== 'unary'
       const merged = isStream && outgoing.body && { body: mergeChunks(outgoing.body) }
+      // A client that is gone while a write waits for it is never told of by the library: without this the source would wait for ever.
+      if (merged) response.once('close', () => void merged.body.return(undefined).catch(() => undefined))
       await universalResponseToNodeResponse({ ...outgoing, ...merged }, response)
     } catch (error) {
       // The client is gone, or the answer had begun: nobody is left to tell.

@@ -25,6 +25,9 @@ export function createSharedPort(handler: http.RequestListener): {
     {},
     handler as unknown as (req: http2.Http2ServerRequest, res: http2.Http2ServerResponse) => void,
   )
+  // Whoever asks before it sends a body is answered first: it may be refused, or sent elsewhere.
+  http1.on('checkContinue', handler)
+  http2Server.on('checkContinue', handler as unknown as (req: http2.Http2ServerRequest) => void)
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     sockets.add(socket)

@@ -7,8 +7,9 @@ import type { InsideSettings } from '../inside/settings.ts'
 import type { CallStream } from '../link/call.ts'
 import { createCaller } from '../link/caller.ts'
 import { createLink } from '../link/link.ts'
-import type { AgentServer, CaptureSink } from '../port.ts'
-import { contentHead, packEndHead, packHead, toWireChange } from '../wire-change.ts'
+import type { OutgoingCall } from '../link/caller.ts'
+import type { AgentServer, CaptureSink, HydrateRequest } from '../port.ts'
+import { changesEndHead, contentHead, packEndHead, packHead, toWireChange } from '../wire-change.ts'
 import { receiveCapture } from './receive-capture.ts'
 import {
   answer,
@@ -68,8 +69,14 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
 
   const { maxFileBytes = limits.maxFileBytes } = settings
   let onToolEnded: ((signal: AbortSignal) => Promise<void>) | undefined
+  let onNews: (() => string) | undefined
   let captures: Promise<unknown> = Promise.resolve()
-  const capture = (method: string, sink: CaptureSink, signal: AbortSignal) => {
+  const capture = (
+    method: string,
+    sink: CaptureSink,
+    signal: AbortSignal,
+    begin: (call: OutgoingCall) => Promise<void> = async () => {},
+  ) => {
     const run = async () => {
       const giveUp = new AbortController()
       const forward = () => giveUp.abort(signal.reason)
@@ -78,6 +85,7 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
       signal.addEventListener('abort', forward, { once: true })
       const call = caller.call(method, {}, giveUp.signal)
       try {
+        await Promise.race([begin(call), call.result])
         return await receiveCapture(call, sink, keep)
       } finally {
         keep()
@@ -141,6 +149,10 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
     async toolEnded(signal) {
       await onToolEnded?.(signal)
     },
+    news: () => onNews?.() ?? '',
+    onNews(take) {
+      onNews = take
+    },
     onToolEnded(capture) {
       onToolEnded = capture
     },
@@ -163,11 +175,7 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
           await sendChunks(call, packHead, pack)
           await call.send(packEndHead)
         }
-        for (const change of request.changes) {
-          await call.send(toWireChange(change))
-          const file = changedFile(change)
-          if (file) await sendChunks(call, contentHead, request.contentOf(file.hash))
-        }
+        await sendChanges(call, request.changes, request.contentOf)
         call.end()
       })()
       sending.catch(() => call.cancel())
@@ -184,6 +192,12 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
 
     capture: (sink, signal) => capture('capture', sink, signal),
     captureHinted: (sink, signal) => capture('captureHinted', sink, signal),
+
+    sync: ({ changes, contentOf }, sink, signal) =>
+      capture('sync', sink, signal, async (call) => {
+        await sendChanges(call, changes, contentOf)
+        await call.send(changesEndHead)
+      }),
 
     hints(onHint, signal) {
       const call = caller.call('hints', {}, signal)
@@ -239,6 +253,18 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
 async function sendAll(call: Pick<CallStream, 'send' | 'end'>, bytes: Uint8Array): Promise<void> {
   await sendChunks(call, contentHead, [bytes])
   call.end()
+}
+
+async function sendChanges(
+  call: Pick<CallStream, 'send'>,
+  changes: HydrateRequest['changes'],
+  contentOf: HydrateRequest['contentOf'],
+): Promise<void> {
+  for (const change of changes) {
+    await call.send(toWireChange(change))
+    const file = changedFile(change)
+    if (file) await sendChunks(call, contentHead, contentOf(file.hash))
+  }
 }
 
 async function sendChunks(

@@ -1,7 +1,18 @@
+import { lstatSync } from 'node:fs'
 import { pathProblem } from '@tutti/core'
 import type { FileSkipReason } from '@tutti/protocol'
-import { isRacy, pathBytes, sameStat, type CapturedChange, type ScannedFile } from '@tutti/workspace'
+import {
+  changePath,
+  isRacy,
+  pathBytes,
+  pathKey,
+  sameStat,
+  statTuple,
+  type CapturedChange,
+  type ScannedFile,
+} from '@tutti/workspace'
 import type { GitStateReport } from '../port.ts'
+import { applyChange } from './apply-change.ts'
 import type { WrittenWorkspace } from './hydrate.ts'
 import type { IgnoredPaths } from './ignored-paths.ts'
 import type { CapturedRepository } from './repository/captured-repository.ts'
@@ -11,6 +22,7 @@ import { expectFiles } from './vanished-files.ts'
 import { readContent, type ReadContent } from './read-content.ts'
 import {
   knownFolder,
+  nowNs,
   stateOf,
   summarize,
   type KnownFile,
@@ -35,12 +47,27 @@ export interface CapturedWorkspace {
   /** Takes the whole workspace as it is for the state that the next capture compares with; nothing is ignored then. */
   adopt(written: Written, signal: AbortSignal): Promise<Adopted>
   capture(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
+  /**
+   * Makes paths what the host says and takes that for what it has; then captures what else is different. Nothing of it counts as captured
+   * before the host has taken the capture.
+   */
+  sync(
+    changes: AsyncIterable<HostChange>,
+    output: CaptureOutput,
+    signal: AbortSignal,
+  ): Promise<WorkspaceSummary>
   /** What hints have told of, as far as that can be known without a walk: new content, and new files in known folders. */
   captureHinted(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
   /** What a capture would say now. */
   look(signal: AbortSignal): Promise<WorkspaceSummary>
   /** Takes what has changed for no work of the agent's: the next capture compares with it, and its digest leaves it out. */
   absorb(signal: AbortSignal): Promise<void>
+}
+
+/** What a path is to become, with its content. */
+export interface HostChange {
+  readonly change: CapturedChange
+  readonly content: AsyncIterable<Uint8Array>
 }
 
 export interface Adopted {
@@ -110,39 +137,30 @@ export function createCapturedWorkspace({
       return { summary: last, wrong: differing(known, written.expected), gone: tree.gone }
     },
 
-    async capture(output, signal) {
-      const found = await walkedDifference(signal)
-      const changes = await putOut(found, output)
-      const own = await repository.changed(found.gone, signal)
-      try {
-        if (own.report) await output.gitState(own.report, own.bytes())
-        for (const [path, reason] of own.problems) found.skips.set(path, reason)
-        const reportedNow = new Set<string>()
-        for (const [key, reason] of [...found.skips].sort(([left], [right]) => (left < right ? -1 : 1))) {
-          const mark = `${reason} ${key}`
-          reportedNow.add(mark)
-          const size = found.sizeOf(key)
-          if (!reported.has(mark))
-            await output.skipped(pathBytes(key), reason, size === undefined ? undefined : Number(size))
-        }
-        const { summary, takesState } = await commit(found, output, changes)
-        reported = reportedNow
-        if (takesState) own.taken()
-        else own.refused()
-        return summary
-      } finally {
-        await own.dispose()
+    capture: (output, signal) => captureFrom(known, nothingGiven, output, signal),
+
+    async sync(changes, output, signal) {
+      const from = new Map(known)
+      const given = new Set<string>()
+      for await (const { change, content } of changes) {
+        await applyChange(root, change, content)
+        const key = pathKey(changePath(change))
+        given.add(key)
+        const written = writtenPath(change, absolute(key))
+        if (written) from.set(key, written)
+        else from.delete(key)
       }
+      return captureFrom(from, given, output, signal)
     },
 
     async captureHinted(output, signal) {
       const tree = await look.lookAt(hints.take(), known, signal)
-      const found = difference(tree, [...tree.files.keys()], signal)
-      return (await commit(found, output, await putOut(found, output))).summary
+      const found = difference(tree, known, [...tree.files.keys()], signal)
+      return (await commit(found, nothingGiven, output, await putOut(found, output))).summary
     },
 
     async look(signal) {
-      const found = await walkedDifference(signal)
+      const found = await walkedDifference(known, signal)
       for await (const _ of found.changes) void _
       const notLogged = new Map(absorbed)
       for (const key of found.changed) notLogged.delete(key)
@@ -150,11 +168,42 @@ export function createCapturedWorkspace({
     },
 
     async absorb(signal) {
-      const found = await walkedDifference(signal)
+      const found = await walkedDifference(known, signal)
       for await (const _ of found.changes) void _
       for (const key of found.changed) if (!absorbed.has(key)) absorbed.set(key, known.get(key))
       known = found.next
     },
+  }
+
+  /** @param given paths of `from` that come from the host: none of them is work that was absorbed. */
+  async function captureFrom(
+    from: KnownPaths,
+    given: ReadonlySet<string>,
+    output: CaptureOutput,
+    signal: AbortSignal,
+  ): Promise<WorkspaceSummary> {
+    const found = await walkedDifference(from, signal)
+    const changes = await putOut(found, output)
+    const own = await repository.changed(found.gone, signal)
+    try {
+      if (own.report) await output.gitState(own.report, own.bytes())
+      for (const [path, reason] of own.problems) found.skips.set(path, reason)
+      const reportedNow = new Set<string>()
+      for (const [key, reason] of [...found.skips].sort(([left], [right]) => (left < right ? -1 : 1))) {
+        const mark = `${reason} ${key}`
+        reportedNow.add(mark)
+        const size = found.sizeOf(key)
+        if (!reported.has(mark))
+          await output.skipped(pathBytes(key), reason, size === undefined ? undefined : Number(size))
+      }
+      const { summary, takesState } = await commit(found, given, output, changes)
+      reported = reportedNow
+      if (takesState) own.taken()
+      else own.refused()
+      return summary
+    } finally {
+      await own.dispose()
+    }
   }
 
   async function putOut(found: Difference, output: CaptureOutput): Promise<number> {
@@ -166,11 +215,17 @@ export function createCapturedWorkspace({
     return changes
   }
 
-  async function commit(found: Difference, output: CaptureOutput, changes: number) {
+  async function commit(
+    found: Difference,
+    given: ReadonlySet<string>,
+    output: CaptureOutput,
+    changes: number,
+  ) {
     const notLogged = new Map(absorbed)
-    for (const key of found.changed) notLogged.delete(key)
+    for (const key of [...found.changed, ...given]) notLogged.delete(key)
     // What is absorbed changes nothing for the host, so without changes the workspace is the one of before.
-    const summary = found.changed.size > 0 ? summarize(found.next, notLogged, changes) : { ...last, changes }
+    const isOther = found.changed.size > 0 || given.size > 0
+    const summary = isOther ? summarize(found.next, notLogged, changes) : { ...last, changes }
     const { takesState } = await output.committed(summary)
     known = found.next
     absorbed = notLogged
@@ -178,25 +233,30 @@ export function createCapturedWorkspace({
     return { summary, takesState }
   }
 
-  async function walkedDifference(signal: AbortSignal): Promise<Difference> {
+  async function walkedDifference(from: KnownPaths, signal: AbortSignal): Promise<Difference> {
     hints.forget()
     const mayHaveChanged = activity.sinceLast()
-    const seen = await look.look(known, signal)
+    const seen = await look.look(from, signal)
     const tree = mayHaveChanged
       ? seen
-      : await expectFiles(fileKeys(known, seen), seen, () => look.look(known, signal), signal)
+      : await expectFiles(fileKeys(from, seen), seen, () => look.look(from, signal), signal)
     hints.follow(tree.folders)
     const isUnknown = belowAny(new Set(tree.unreadable))
     const unreadable = new Set(tree.unreadable)
     const keys = new Set([...tree.files.keys(), ...tree.empty])
     // A path that could not be looked at is not gone, and only a walk that came to its end gets here.
-    for (const key of known.keys()) if (!unreadable.has(key) && !isUnknown(key)) keys.add(key)
-    return difference(tree, keys, signal)
+    for (const key of from.keys()) if (!unreadable.has(key) && !isUnknown(key)) keys.add(key)
+    return difference(tree, from, keys, signal)
   }
 
-  /** What is there now at these paths beside what is known; `next` and `changed` are whole when `changes` has come to its end. */
-  function difference(tree: LookedAt, keys: Iterable<string>, signal: AbortSignal): Difference {
-    const next = new Map(known)
+  /** What is there now at these paths beside `from`; `next` and `changed` are whole when `changes` has come to its end. */
+  function difference(
+    tree: LookedAt,
+    from: KnownPaths,
+    keys: Iterable<string>,
+    signal: AbortSignal,
+  ): Difference {
+    const next = new Map(from)
     const changed = new Set<string>()
     const skips = new Map<string, FileSkipReason>()
     for (const [key, reason] of ignored.problems()) skips.set(key, reason)
@@ -209,7 +269,7 @@ export function createCapturedWorkspace({
     async function* changes(): AsyncGenerator<[CapturedChange, ReadContent | undefined]> {
       for (const key of [...keys].sort()) {
         signal.throwIfAborted()
-        const before = known.get(key)
+        const before = from.get(key)
         const file = tree.files.get(key)
         const earlier = before?.fileType === 'dir' ? undefined : before
         const base = earlier ? { base: earlier.hash } : {}
@@ -281,6 +341,18 @@ function fileKeys(known: KnownPaths, { unreadable }: LookedAt): string[] {
   return [...known].flatMap(([key, entry]) =>
     entry.fileType === 'dir' || unseen.has(key) || isUnseen(key) ? [] : [key],
   )
+}
+
+const nothingGiven: ReadonlySet<string> = new Set()
+
+/** What a path is after a change was applied; undefined when it is gone. */
+function writtenPath(change: CapturedChange, path: Buffer): KnownPath | undefined {
+  if (change.action === 'deleted') return undefined
+  const { state } = change
+  if (state.fileType === 'dir') return knownFolder
+  const { fileType, mode, size, hash } = state
+  const stat = statTuple(lstatSync(path, { bigint: true }))
+  return { fileType, mode, size, hash, ignored: state.ignored === true, stat, readAtNs: nowNs() }
 }
 
 const maxWrong = 1000

@@ -1,11 +1,17 @@
 import { TuttiError } from '@tutti/core'
-import { pathBytes } from '@tutti/workspace'
+import { changedFile, pathBytes } from '@tutti/workspace'
+import { contentOf } from '../content-of.ts'
 import type { CallHandler } from '../link/callee.ts'
 import type { CallStream } from '../link/call.ts'
-import { contentHead, toWireChange } from '../wire-change.ts'
+import { changesEndHead, contentHead, fromWireChange, toWireChange, type WireChange } from '../wire-change.ts'
 import { createAgentActivity, type AgentActivity } from './agent-activity.ts'
 import { createAgentWork, type AgentWork } from './agent-work.ts'
-import { createCapturedWorkspace, type CaptureOutput, type CapturedWorkspace } from './captured-workspace.ts'
+import {
+  createCapturedWorkspace,
+  type CaptureOutput,
+  type CapturedWorkspace,
+  type HostChange,
+} from './captured-workspace.ts'
 import { startEgressRelay } from './egress-relay.ts'
 import { endOtherProcesses, otherProcesses } from './end-processes.ts'
 import { runExec, type ExecParams } from './exec.ts'
@@ -133,7 +139,10 @@ export function createHandlers(): {
       await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
     },
     async look(_: unknown, _call: CallStream, signal: AbortSignal) {
-      return need().workspace.look(signal)
+      return need().workspace.look(signal).catch(endWhenVanished)
+    },
+    async sync(_: unknown, call: CallStream, signal: AbortSignal) {
+      return need().workspace.sync(changesOf(call), captureTo(call), signal).catch(endWhenVanished)
     },
     async readFile({ path, maxBytes }: { path: string; maxBytes: number }, call: CallStream) {
       const bytes = await readWorkspaceFile(need().settings.workdir, path, maxBytes)
@@ -160,6 +169,16 @@ export function createHandlers(): {
       if (ready) await endOtherProcesses(ready.settings.isolated, ready.settings.stopGraceMs)
     },
   }
+}
+
+async function* changesOf(call: CallStream): AsyncGenerator<HostChange> {
+  const messages = call.messages[Symbol.asyncIterator]()
+  for (let next = await messages.next(); !next.done; next = await messages.next()) {
+    if (next.value.head === changesEndHead) return
+    const change = fromWireChange(next.value.head as WireChange)
+    yield { change, content: contentOf(messages, changedFile(change)?.size ?? 0) }
+  }
+  throw new TuttiError('cancelled', 'The changes ended before they were whole.')
 }
 
 /** A sandbox whose files have vanished is lost, and its host finds that out as it finds out any other end. */

@@ -79,6 +79,11 @@ export function eventText(event: RunEvent): EventText | undefined {
       return say('step', `${event.stepId} completed after ${event.durationMs} ms`)
     case 'file_change':
       return say('file', words(event.action, pathText(event) + (event.fileType === 'dir' ? '/' : '')))
+    case 'file_sync':
+      return say(
+        'file',
+        words(event.action, pathText(event) + (event.fileType === 'dir' ? '/' : ''), 'by the user'),
+      )
     case 'file_skipped':
       return say('file', words('skipped', pathText(event), event.reason))
     case 'checkpoint':

@@ -12,6 +12,7 @@ export interface JsonRpcNotification {
 /** Seed 003's method names; every other event is `_tutti/` and its type. */
 const methods: Partial<Record<RunEvent['type'], string>> = {
   file_change: '_posthog/file_change',
+  file_sync: '_posthog/file_sync',
   git_commit: '_posthog/git_commit',
   text_delta: 'agent_message_chunk',
   agent_question: '_posthog/agent_question',

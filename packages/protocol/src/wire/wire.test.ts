@@ -81,6 +81,7 @@ const others: RunEvent[] = [
   { type: 'status', status: 'IDLE', paused: true, reason: 'paused', queued: 2, hadSandbox: true },
   { type: 'sandbox', incarnation: 2, state: 'waiting', position: 3 },
   { type: 'file_change', incarnation: 1, path: 'a', action: 'deleted' },
+  { type: 'file_sync', commandId: 'c', path: 'a', action: 'deleted' },
   { type: 'git_commit', sha: 'abc', message: 'x' },
   { type: 'agent_question', questionId: 'q', text: 'why?', options: ['a', 'b'] },
   { type: 'cancel', commandId: 'c', turnId: 't', reason: 'interrupted' },
@@ -164,11 +165,12 @@ describe('JSON-RPC', () => {
 
   it('uses the method names of seed 003', () => {
     const methodOf = (event: RunEvent) => toJsonRpc(event).method
-    expect(others.map(methodOf).slice(0, 8)).toEqual([
+    expect(others.map(methodOf).slice(0, 9)).toEqual([
       '_posthog/session_start',
       '_tutti/status',
       '_tutti/sandbox',
       '_posthog/file_change',
+      '_posthog/file_sync',
       '_posthog/git_commit',
       '_posthog/agent_question',
       '_posthog/cancel',

@@ -26,6 +26,7 @@ export async function restoreBlobRefs(
     const event = readable(record)
     switch (event?.type) {
       case 'file_change':
+      case 'file_sync':
         if (event.hash) used.add(event.hash)
         break
       case 'session_saved':

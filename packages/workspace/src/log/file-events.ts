@@ -1,6 +1,6 @@
 import type { CapturedChange } from '../file-state.ts'
 import type { BlobId } from '@tutti/core'
-import type { RunEvent } from '@tutti/protocol'
+import type { ChangedPath, RunEvent } from '@tutti/protocol'
 import { changedFile } from '../file-state.ts'
 
 const decoder = new TextDecoder('utf-8', { fatal: true })
@@ -23,17 +23,26 @@ export function pathFields(path: Uint8Array): EventPath {
 export const eventPath = ({ path, pathB64 }: EventPath): Uint8Array =>
   pathB64 === undefined ? new TextEncoder().encode(path) : Buffer.from(pathB64, 'base64')
 
-/** The event that tells of a change. */
-export function fileChange(change: CapturedChange, incarnation: number): RunEvent {
+/** The event that tells of a change that a capture found. */
+export const fileChange = (change: CapturedChange, incarnation: number): RunEvent => ({
+  type: 'file_change',
+  incarnation,
+  ...changedPath(change),
+})
+
+/** The event that tells of a change of the user's. */
+export const fileSync = (change: CapturedChange, commandId: string): RunEvent => ({
+  type: 'file_sync',
+  commandId,
+  ...changedPath(change),
+})
+
+function changedPath(change: CapturedChange): ChangedPath {
   const base = change.base && { base: change.base }
-  if (change.action === 'deleted') {
-    return { type: 'file_change', incarnation, ...pathFields(change.path), action: 'deleted', ...base }
-  }
+  if (change.action === 'deleted') return { ...pathFields(change.path), action: 'deleted', ...base }
   const { path, fileType, mode } = change.state
   const file = changedFile(change)
   return {
-    type: 'file_change',
-    incarnation,
     ...pathFields(path),
     action: change.action,
     fileType,
@@ -44,7 +53,7 @@ export function fileChange(change: CapturedChange, incarnation: number): RunEven
 }
 
 /** The change that an event in the log stands for. */
-export function changeOfEvent(event: Extract<RunEvent, { type: 'file_change' }>): CapturedChange {
+export function changeOfEvent(event: ChangedPath): CapturedChange {
   const path = eventPath(event)
   const base = event.base && { base: event.base }
   const { action, fileType = 'file', mode = '100644' } = event

@@ -1,7 +1,7 @@
 import type { AgentId, BlobId } from '@tutti/core'
 import type { FileSkipReason, RecoveryEvent, RunEvent } from '@tutti/protocol'
 import type { EventLog } from '@tutti/store'
-import { isInNoCommit, type CapturedChange } from '../file-state.ts'
+import { changePath, isInNoCommit, type CapturedChange } from '../file-state.ts'
 import { foldChanges } from '../fold-changes.ts'
 import { pathKey } from '../path-key.ts'
 import { changeOfEvent, eventPath, type EventPath } from './file-events.ts'
@@ -18,6 +18,10 @@ export interface RecoveredWorkspace {
   readonly manifestDigest: string | undefined
   /** When the newest capture was taken; milliseconds since the epoch. */
   readonly capturedAt: number | undefined
+  /** What the user has changed and no sandbox has got yet, in log order. It comes on top of all that. */
+  readonly pending: readonly FileSync[]
+  /** Paths that the user has changed since the agent's last turn began. */
+  readonly synced: readonly Uint8Array[]
   /** The agent's own repository; undefined while it is as it was made. */
   readonly git: RecoveredGitState | undefined
   /** The event that told of it. */
@@ -36,6 +40,11 @@ export interface RecoveredWorkspace {
 
 /** Who asked for it, and the offset whose workspace it is. */
 export type Restored = Pick<Extract<RunEvent, { type: 'workspace_restored' }>, 'requestId' | 'atOffset'>
+/** One change of the user's, and the command that brought it. */
+export interface FileSync {
+  readonly commandId: string
+  readonly change: CapturedChange
+}
 
 export interface RecoveredGitState {
   readonly commit: string
@@ -47,6 +56,9 @@ const types = [
   'sandbox',
   'checkpoint',
   'file_change',
+  'file_sync',
+  'ack',
+  'turn_started',
   'file_skipped',
   'workspace_captured',
   'git_state',
@@ -74,6 +86,8 @@ export async function recoverWorkspace(
   const states = createGitStates()
   // By their bytes: neither the text nor its base64 alone tells all paths apart.
   const missing = new Map<string, RecoveryEvent['missing'][number]>()
+  const pending = new Map<string, CapturedChange>()
+  const synced = new Map<string, Uint8Array>()
   let commit: string | undefined
   let manifestDigest: string | undefined
   let hasCaptures = false
@@ -111,6 +125,23 @@ export async function recoverWorkspace(
         // Until the capture that it belongs to has ended.
         manifestDigest = undefined
         break
+      case 'file_sync':
+        pending.set(event.commandId, changeOfEvent(event))
+        synced.set(keyOf(event), eventPath(event))
+        break
+      case 'ack': {
+        // From here on the sandbox has it: what it captured before was made without.
+        const change = pending.get(event.commandId)
+        if (!change) break
+        pending.delete(event.commandId)
+        changes.set(pathKey(changePath(change)), change)
+        missing.delete(pathKey(changePath(change)))
+        manifestDigest = undefined
+        break
+      }
+      case 'turn_started':
+        synced.clear()
+        break
       case 'workspace_captured':
         hasCaptures = true
         capturedAt = at
@@ -144,6 +175,8 @@ export async function recoverWorkspace(
     changes: folded,
     manifestDigest,
     capturedAt,
+    pending: [...pending].map(([commandId, change]) => ({ commandId, change })),
+    synced: [...synced.values()],
     git,
     gitEvent: states.event(),
     missing: [...missing.values()],

@@ -12,6 +12,7 @@ import { repositoryLocation } from '@tutti/store'
 import {
   changedFile,
   changePath,
+  foldChanges,
   manifestDigest,
   pathKey,
   type CapturedChange,
@@ -83,14 +84,18 @@ export function createReadWorkspace(deps: HandlerDeps) {
     const mirror = await mirrors.restore(location, commit, signal)
     const isExpired = row.state.status === 'EXPIRED'
     const missing = [...recovered.missing]
+    const { pending } = recovered
+    const own = pending.map(({ change }) => change)
+    const isReplaced = replacedBy(own)
+    const all = foldChanges([...recovered.changes, ...own])
     const changes: CapturedChange[] = []
-    for (const change of recovered.changes) {
+    for (const change of all) {
       const file = changedFile(change)
       if (isExpired && file && !(await blobs.has(file.hash, signal)))
         missing.push({ ...pathFields(file.path), reason: 'expired' })
       else changes.push(change)
     }
-    const changed = new Set(recovered.changes.map((change) => pathKey(changePath(change))))
+    const changed = new Set(all.map((change) => pathKey(changePath(change))))
     const states: PathState[] = []
     const links: { source: Omit<Source, 'content'>; bytes: Uint8Array }[] = []
     let bytes = 0
@@ -116,10 +121,10 @@ export function createReadWorkspace(deps: HandlerDeps) {
 
     async function* parts(): AsyncGenerator<Part> {
       for await (const file of mirror.files(commit!, signal))
-        if (!changed.has(pathKey(file.path))) yield* send(file)
+        if (!changed.has(pathKey(file.path)) && !isReplaced(file.path)) yield* send(file)
       lap('read the checkpoint')
       for (const change of changes) {
-        if (change.action === 'deleted') continue
+        if (change.action === 'deleted' || isReplaced(change.state.path)) continue
         const { state } = change
         if (state.fileType === 'dir') {
           states.push(state)
@@ -145,15 +150,36 @@ export function createReadWorkspace(deps: HandlerDeps) {
       bytes: BigInt(bytes),
       replayed: BigInt(changes.length),
       manifestDigest: digest,
-      // What is gone cannot be compared.
-      recordedDigest: (isWhole && recovered.manifestDigest) || '',
+      // What is gone cannot be compared, nor what no sandbox has had yet.
+      recordedDigest: (isWhole && pending.length === 0 && recovered.manifestDigest) || '',
       steps,
+      pending: pending.map(({ commandId, change }) => ({ commandId, path: changePath(change).slice() })),
       missing: missing
         .slice(0, maxMissing)
         .map((path) => ({ path: eventPath(path).slice(), reason: path.reason })),
     }
     yield create(ReadWorkspaceResponseSchema, { part: { case: 'summary', value: summary } })
   }
+}
+
+/** Whether what is at a path makes room for a change of the user's: it is on the way to it, or below it. */
+function replacedBy(own: readonly CapturedChange[]): (path: Uint8Array) => boolean {
+  const folders = new Set<string>()
+  const leaves = new Set<string>()
+  for (const change of own) {
+    if (change.action === 'deleted') continue
+    const key = pathKey(change.state.path)
+    for (const folder of foldersOf(key)) folders.add(folder)
+    if (change.state.fileType !== 'dir') leaves.add(key)
+  }
+  return (path) => folders.has(pathKey(path)) || foldersOf(pathKey(path)).some((folder) => leaves.has(folder))
+}
+
+function foldersOf(key: string): string[] {
+  const found: string[] = []
+  for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1))
+    found.push(key.slice(0, slash))
+  return found
 }
 
 const entryPart = ({ path, mode, size }: { path: Uint8Array; mode: string; size: number }): Part => ({

@@ -53,7 +53,9 @@ export function createStreamEvents(deps: HandlerDeps) {
             if (isAtRest(event)) await reached(sequence)
           },
           hasEnded: (position) =>
-            agentStreamHasEnded(deps, { owner, bcId, status, position }, context.signal),
+            request.stay
+              ? Promise.resolve(false)
+              : agentStreamHasEnded(deps, { owner, bcId, status, position }, context.signal),
         },
         context.signal,
       )

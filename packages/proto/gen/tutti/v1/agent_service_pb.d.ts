@@ -578,6 +578,13 @@ export declare type WorkspaceSummary = Message<"tutti.v1.WorkspaceSummary"> & {
    * @generated from field: repeated tutti.v1.MissingPath missing = 9;
    */
   missing: MissingPath[];
+
+  /**
+   * What the user has changed and no sandbox has acknowledged yet; it is in what was read.
+   *
+   * @generated from field: repeated tutti.v1.PendingFile pending = 10;
+   */
+  pending: PendingFile[];
 };
 
 /**
@@ -585,6 +592,27 @@ export declare type WorkspaceSummary = Message<"tutti.v1.WorkspaceSummary"> & {
  * Use `create(WorkspaceSummarySchema)` to create a new message.
  */
 export declare const WorkspaceSummarySchema: GenMessage<WorkspaceSummary>;
+
+/**
+ * @generated from message tutti.v1.PendingFile
+ */
+export declare type PendingFile = Message<"tutti.v1.PendingFile"> & {
+  /**
+   * @generated from field: bytes path = 1;
+   */
+  path: Uint8Array;
+
+  /**
+   * @generated from field: string command_id = 2;
+   */
+  commandId: string;
+};
+
+/**
+ * Describes the message tutti.v1.PendingFile.
+ * Use `create(PendingFileSchema)` to create a new message.
+ */
+export declare const PendingFileSchema: GenMessage<PendingFile>;
 
 /**
  * @generated from message tutti.v1.WorkspaceStep
@@ -736,6 +764,93 @@ export declare type RecoverAgentResponse = Message<"tutti.v1.RecoverAgentRespons
 export declare const RecoverAgentResponseSchema: GenMessage<RecoverAgentResponse>;
 
 /**
+ * @generated from message tutti.v1.FileSyncRequest
+ */
+export declare type FileSyncRequest = Message<"tutti.v1.FileSyncRequest"> & {
+  /**
+   * @generated from field: string bc_id = 1;
+   */
+  bcId: string;
+
+  /**
+   * @generated from field: repeated tutti.v1.SyncedFile files = 2;
+   */
+  files: SyncedFile[];
+
+  /**
+   * The same key gives the first answer again.
+   *
+   * @generated from field: string idempotency_key = 3;
+   */
+  idempotencyKey: string;
+};
+
+/**
+ * Describes the message tutti.v1.FileSyncRequest.
+ * Use `create(FileSyncRequestSchema)` to create a new message.
+ */
+export declare const FileSyncRequestSchema: GenMessage<FileSyncRequest>;
+
+/**
+ * What one path has become.
+ *
+ * @generated from message tutti.v1.SyncedFile
+ */
+export declare type SyncedFile = Message<"tutti.v1.SyncedFile"> & {
+  /**
+   * Raw bytes, `/` between components.
+   *
+   * @generated from field: bytes path = 1;
+   */
+  path: Uint8Array;
+
+  /**
+   * As of a WorkspaceEntry; empty: nothing is there any more.
+   *
+   * @generated from field: string mode = 2;
+   */
+  mode: string;
+
+  /**
+   * sha256 of the content, 32 bytes; empty for a folder and for what is gone.
+   *
+   * @generated from field: bytes hash = 3;
+   */
+  hash: Uint8Array;
+
+  /**
+   * What the user's version was made from: the hash that was there when it was the agent's. Empty: nothing was.
+   *
+   * @generated from field: bytes base_hash = 4;
+   */
+  baseHash: Uint8Array;
+};
+
+/**
+ * Describes the message tutti.v1.SyncedFile.
+ * Use `create(SyncedFileSchema)` to create a new message.
+ */
+export declare const SyncedFileSchema: GenMessage<SyncedFile>;
+
+/**
+ * @generated from message tutti.v1.FileSyncResponse
+ */
+export declare type FileSyncResponse = Message<"tutti.v1.FileSyncResponse"> & {
+  /**
+   * The position after the last of them in the agent's log.
+   *
+   * @generated from field: string offset_key = 1;
+   */
+  offsetKey: string;
+};
+
+/**
+ * Describes the message tutti.v1.FileSyncResponse.
+ * Use `create(FileSyncResponseSchema)` to create a new message.
+ */
+export declare const FileSyncResponseSchema: GenMessage<FileSyncResponse>;
+
+/**
  * @generated from message tutti.v1.StreamAgentEventsRequest
  */
 export declare type StreamAgentEventsRequest = Message<"tutti.v1.StreamAgentEventsRequest"> & {
@@ -757,6 +872,13 @@ export declare type StreamAgentEventsRequest = Message<"tutti.v1.StreamAgentEven
    * @generated from field: bool follow = 3;
    */
   follow: boolean;
+
+  /**
+   * With `follow`: also while there is no turn to run.
+   *
+   * @generated from field: bool stay = 4;
+   */
+  stay: boolean;
 };
 
 /**
@@ -965,6 +1087,17 @@ export declare const AgentService: GenService<{
     methodKind: "unary";
     input: typeof RecoverAgentRequestSchema;
     output: typeof RecoverAgentResponseSchema;
+  },
+  /**
+   * Files as the user has them, whose contents are blobs already: they are so in the agent's workspace from then on, over what the agent has
+   * there, with a sandbox and without one (seed 003).
+   *
+   * @generated from rpc tutti.v1.AgentService.FileSync
+   */
+  fileSync: {
+    methodKind: "unary";
+    input: typeof FileSyncRequestSchema;
+    output: typeof FileSyncResponseSchema;
   },
   /**
    * The run log itself: every event with its offset.

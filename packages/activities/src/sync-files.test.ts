@@ -1,0 +1,149 @@
+import { blobIdOf } from '@tutti/blob-store'
+import { decodeRunEvent, encodeRunEvent, type RunEvent } from '@tutti/protocol'
+import type { CapturedChange, FileState } from '@tutti/workspace'
+import { fileChange, fileSync, neededBlobs, recoverWorkspace } from '@tutti/workspace/log'
+import { afterEach, describe, expect, test } from 'vitest'
+import { captureNow, createTestHost, runInside, type TestHost } from './test-host.ts'
+
+const never = new AbortController().signal
+
+describe('what the user changes', { timeout: 60_000 }, () => {
+  let host: TestHost
+  let commands = 0
+  afterEach(() => host?.remove())
+
+  const file = (path: string, text: string, mode: FileState['mode'] = '100644'): CapturedChange => ({
+    action: 'modified',
+    state: {
+      path: Buffer.from(path),
+      fileType: mode === '120000' ? 'symlink' : 'file',
+      mode,
+      size: Buffer.byteLength(text),
+      hash: blobIdOf(text),
+    },
+  })
+  const gone = (path: string): CapturedChange => ({ action: 'deleted', path: Buffer.from(path) })
+
+  /** As the API does it: contents into the store, then all of it into the log at once. */
+  async function change(changes: readonly CapturedChange[], contents: readonly string[]): Promise<string[]> {
+    for (const text of contents) await host.deps.blobs.put(Buffer.from(text), never)
+    commands += 1
+    const ids = changes.map((_, at) => `c${commands}/${at}`)
+    const records = changes.map((one, at) => encodeRunEvent(fileSync(one, ids[at]!)))
+    const producer = { id: `client/c${commands}`, epoch: 0, sequence: 1 }
+    await host.deps.eventLog.append(host.bcId, producer, records, never)
+    return ids
+  }
+
+  /** Resolves when the sandbox has what these commands brought. */
+  async function acked(ids: readonly string[]): Promise<void> {
+    const left = new Set(ids)
+    for (let from = 0; left.size > 0;) {
+      const page = await host.deps.eventLog.read(host.bcId, from, { types: ['ack'], waitMs: 1000 }, never)
+      for (const record of page.records)
+        left.delete((decodeRunEvent(record) as Extract<RunEvent, { type: 'ack' }>).commandId)
+      from = page.next
+    }
+  }
+
+  async function saidBySandbox(event: RunEvent): Promise<void> {
+    const { eventLog } = host.deps
+    const sequence = await eventLog.expected(host.bcId, 'sandbox', 1, never)
+    await eventLog.append(host.bcId, { id: 'sandbox', epoch: 1, sequence }, [encodeRunEvent(event)], never)
+  }
+
+  test('is in a living sandbox without an echo, in the next checkpoint and in the next sandbox', async () => {
+    host = await createTestHost({ files: { kept: 'k', old: 'o', notes: 'n' } })
+    const session = await host.provision(1)
+    const ids = await change(
+      [file('notes', 'mine'), file('new/run', 'go', '100755'), file('link', 'notes', '120000'), gone('old')],
+      ['mine', 'go', 'notes'],
+    )
+    await acked(ids)
+    const look = 'cat notes; cat new/run; test -x new/run; readlink link; test ! -e old'
+    expect(await runInside(session, look)).toBe('minegonotes')
+    await captureNow(session)
+    expect(await host.events('file_change')).toEqual([])
+    const { filesChanged } = await host.checkpoint(session)
+    expect(filesChanged).toBe(4)
+    await host.lose(session)
+    expect(await runInside(await host.provision(2), look)).toBe('minegonotes')
+    expect((await host.events('recovery')).at(-1)).toMatchObject({ proven: true, missing: [] })
+  })
+
+  test('wins over what the agent did without it, whose version stays in log and store, and is told to the agent', async () => {
+    host = await createTestHost({ files: { notes: 'n' } })
+    const session = await host.provision(1)
+    await runInside(session, 'printf agent > notes; printf more > other')
+    await acked(await change([file('notes', 'mine')], ['mine']))
+    expect(await runInside(session, 'cat notes other')).toBe('mineminemore'.slice(4))
+    const [agents] = (await host.events('file_change')).filter(({ path }) => path === 'notes')
+    expect(Buffer.from(await host.deps.blobs.get(agents!.hash!, never)).toString()).toBe('agent')
+    expect(session.server.news()).toContain('"notes"')
+    expect(session.server.news()).toBe('')
+    // What it writes afterwards, it writes knowing.
+    await runInside(session, 'printf again > notes')
+    await captureNow(session)
+    await host.lose(session)
+    expect(await runInside(await host.provision(2), 'cat notes other')).toBe('againmore')
+  })
+
+  test('waits for a sandbox while there is none, and wins over what the last one had said too late', async () => {
+    host = await createTestHost({ files: { notes: 'n', old: 'o' } })
+    const first = await host.provision(1)
+    await runInside(first, 'printf first > notes')
+    await captureNow(first)
+    // From here on this host does not follow the log, and the sandbox does not hear of it.
+    first.controller.abort()
+    const ids = await change([file('notes', 'mine'), gone('old')], ['mine'])
+    await host.deps.blobs.put(Buffer.from('late'), never)
+    await saidBySandbox(fileChange(file('notes', 'late'), 1))
+    const recovered = await recoverWorkspace(host.deps.eventLog, host.bcId, never)
+    expect(recovered.pending.map(({ commandId }) => commandId)).toEqual(ids)
+    // Whatever is swept, neither version is.
+    const needed = await neededBlobs(host.deps.eventLog, host.bcId, Date.now() + 1000, never)
+    expect([needed.has(blobIdOf('mine')), needed.has(blobIdOf('late'))]).toEqual([true, true])
+    await host.lose(first)
+    const second = await host.provision(2)
+    expect(await runInside(second, 'cat notes; test ! -e old')).toBe('mine')
+    expect((await host.events('ack')).map(({ commandId }) => commandId)).toEqual(ids)
+    const after = await neededBlobs(host.deps.eventLog, host.bcId, Date.now() + 1000, never)
+    expect([after.has(blobIdOf('mine')), after.has(blobIdOf('late'))]).toEqual([true, false])
+    expect(second.server.news()).toContain('"notes", "old"')
+    await host.lose(second)
+    expect(await runInside(await host.provision(3), 'cat notes; test ! -e old')).toBe('mine')
+    expect((await host.events('recovery')).at(-1)).toMatchObject({ proven: true })
+  })
+
+  test('may be a folder where a file was, and the other way round; what that takes away is told', async () => {
+    host = await createTestHost({ files: { flat: 'f' } })
+    const session = await host.provision(1)
+    await runInside(session, 'mkdir deep empty; printf 1 > deep/one; printf 2 > deep/two')
+    await captureNow(session)
+    const before = (await host.events('file_change')).length
+    const ids = await change(
+      [gone('flat'), file('flat/inner', 'i'), gone('deep/one'), file('deep', 'd'), file('empty/now', 'e')],
+      ['i', 'd', 'e'],
+    )
+    await acked(ids)
+    expect(await runInside(session, 'cat flat/inner deep empty/now')).toBe('ide')
+    const told = (await host.events('file_change')).slice(before)
+    expect(told.map(({ path, action }) => `${action} ${path}`)).toEqual(['deleted deep/two', 'deleted empty'])
+    await host.lose(session)
+    expect(await runInside(await host.provision(2), 'cat flat/inner deep empty/now')).toBe('ide')
+    expect((await host.events('recovery')).at(-1)).toMatchObject({ proven: true })
+  })
+
+  test('a checkpoint that was made without it does not take it away', async () => {
+    host = await createTestHost({ files: { notes: 'n' } })
+    const session = await host.provision(1)
+    session.controller.abort()
+    await change([file('notes', 'mine')], ['mine'])
+    const { last } = await host.deps.eventLog.head(host.bcId, never)
+    const checkpoint = { type: 'checkpoint', incarnation: 1, turnId: 't', tree: '', filesChanged: 0 } as const
+    await saidBySandbox({ ...checkpoint, commit: session.baseCommit, manifestDigest: '' })
+    const { pending, commit } = await recoverWorkspace(host.deps.eventLog, host.bcId, never)
+    expect([pending.length, commit]).toEqual([1, session.baseCommit])
+    expect((await recoverWorkspace(host.deps.eventLog, host.bcId, never, last - 1)).pending).toEqual([])
+  })
+})

@@ -1,0 +1,61 @@
+import { changePath } from '@tutti/workspace'
+import { changeOfEvent, pathFields, type FileSync } from '@tutti/workspace/log'
+import { tailEvents } from './command-tail.ts'
+import type { ActivityDeps } from './deps.ts'
+import type { HostSession } from './sessions.ts'
+
+/** Between two tries to write the same into a sandbox, in milliseconds. */
+const retryMs = 1000
+const shownPaths = 20
+
+/** Writes changes of the user's into a session's sandbox, and notes that its agent has to be told. */
+export async function syncFiles(
+  session: HostSession,
+  synced: readonly FileSync[],
+  signal: AbortSignal,
+): Promise<void> {
+  if (synced.length === 0) return
+  await session.workspace.sync(synced, signal)
+  for (const { change } of synced) session.untold.add(pathFields(changePath(change)).path)
+}
+
+/**
+ * Brings what the user changes into the sandbox of a session while it lives, also between turns, from this position of the log on (seed
+ * 003). What cannot be written now is tried again: until then the log has it, and the next sandbox gets it.
+ */
+export function followFileSyncs(deps: ActivityDeps, session: HostSession, from: number): void {
+  const { eventLog, clock, log } = deps
+  const { bcId, server, controller } = session
+  const over = new AbortController()
+  const signal = AbortSignal.any([controller.signal, over.signal])
+  void server.lost.then(() => over.abort())
+  const write = async (synced: readonly FileSync[]) => {
+    for (;;) {
+      try {
+        return await syncFiles(session, synced, signal)
+      } catch (error) {
+        if (signal.aborted) return
+        log.warn({ err: error, bc_id: bcId }, 'writing what the user has changed failed')
+        await clock.sleep(retryMs, signal).catch(() => undefined)
+      }
+    }
+  }
+  void tailEvents(
+    eventLog,
+    bcId,
+    ['file_sync'],
+    from,
+    (events) => write(events.map((event) => ({ commandId: event.commandId, change: changeOfEvent(event) }))),
+    signal,
+  ).catch((error: unknown) => log.warn({ err: error, bc_id: bcId }, 'reading what the user changes failed'))
+}
+
+/** What an agent has to know of what its user has changed; empty when it knows it all. Says so once. */
+export function takeNews({ untold }: Pick<HostSession, 'untold'>): string {
+  if (untold.size === 0) return ''
+  const paths = [...untold].sort()
+  untold.clear()
+  const shown = paths.slice(0, shownPaths).map((path) => JSON.stringify(path))
+  const more = paths.length > shownPaths ? ` and ${paths.length - shownPaths} more` : ''
+  return `The user has changed files of the workspace: ${shown.join(', ')}${more}. Theirs count: where you had changed one of them, your version was replaced. Look at them before you go on.\n\n`
+}

@@ -1,0 +1,319 @@
+import type { TuttiClient } from '@tutti/client'
+import { TuttiError } from '@tutti/core'
+import type { LocalPath, LocalScan, LocalTree } from './local-tree.ts'
+import { changedMeanwhile, foldedKey, type Blocked, type LocalWriter } from './local-writer.ts'
+import { decide } from './decide.ts'
+import { hashOf, type PathState } from './path-state.ts'
+import { readRemote } from './read-remote.ts'
+import { takeEvents, type PositionedEvent } from './remote-view.ts'
+import { sendChanges, type LocalChange } from './send-changes.ts'
+import type { SyncNote } from './sync-note.ts'
+import type { SyncState } from './sync-state.ts'
+
+export interface FolderSyncDeps {
+  readonly client: () => Promise<TuttiClient>
+  readonly bcId: string
+  readonly state: SyncState
+  readonly tree: LocalTree
+  readonly writer: LocalWriter
+  /** The folder's disk takes names that differ in case, or in how letters are composed, for the same. */
+  readonly ignoresCase: boolean
+  /** Whether more than half of what was there may be deleted in the agent's workspace. */
+  readonly allowDeletions: boolean
+  readonly note: (note: SyncNote) => void
+  readonly signal: AbortSignal
+}
+
+/** One folder and one agent's workspace, brought into step as often as it is asked to. */
+export interface FolderSync {
+  /** Reads the whole workspace, when it was never read to its end. */
+  begin(): Promise<void>
+  /** Takes events of the agent's log, in order. */
+  take(events: readonly PositionedEvent[]): void
+  /**
+   * Brings into step what the events since are about (`told`), or that and all that is different in the folder (`all`).
+   *
+   * @returns whether something was sent that the log has not brought back yet
+   */
+  settle(what: 'told' | 'all'): Promise<boolean>
+}
+
+/** Some files are placed before it is noted that they are there: a note costs more than a file. */
+const notedAtOnce = 200
+/** So few may always be deleted. */
+const fewDeletions = 20
+
+interface Take {
+  readonly key: string
+  readonly remote: PathState
+  readonly local: LocalPath
+}
+
+export function createFolderSync(deps: FolderSyncDeps): FolderSync {
+  const { client, bcId, state, tree, writer, note, signal } = deps
+  const known = new Set(state.keys())
+  let dirty = new Set<string>()
+  /** Paths that were sent, and the position at which the log has them: until then what it says of them is older. */
+  const sent = new Map<string, string>()
+  /** Why a path is not in step; told once. */
+  const left = new Map<string, string>()
+
+  /** A content came from nowhere: it is read with the whole workspace, once for each path. */
+  let needsReading = false
+  const readFor = new Set<string>()
+
+  function forgetSent(position: string): void {
+    for (const [key, offset] of sent)
+      if (offset <= position) {
+        sent.delete(key)
+        dirty.add(key)
+      }
+  }
+
+  function leave(key: string, detail: string): void {
+    if (detail !== changedMeanwhile && left.get(key) !== detail) note({ kind: 'left', key, detail })
+    left.set(key, detail)
+  }
+
+  function agreed(pairs: readonly (readonly [string, PathState])[]): void {
+    if (pairs.length > 0)
+      state.change((write) => {
+        for (const [key, at] of pairs) write.base(key, at)
+      })
+    for (const [key] of pairs) {
+      known.add(key)
+      left.delete(key)
+    }
+  }
+
+  /** A name that the disk would take for this one; nobody shall be overwritten by another's name. */
+  function collision(key: string, names: ReadonlyMap<string, string>): Blocked {
+    if (!deps.ignoresCase) return undefined
+    for (let end = key.indexOf('/'); ; end = key.indexOf('/', end + 1)) {
+      const part = end < 0 ? key : key.slice(0, end)
+      const there = names.get(foldedKey(part))
+      if (there !== undefined && there !== part)
+        return `its name is that of ${Buffer.from(there, 'latin1').toString()} on a disk that ignores case`
+      if (end < 0) return undefined
+    }
+  }
+
+  function namesOf(keys: Iterable<string>): Map<string, string> {
+    const names = new Map<string, string>()
+    for (const key of keys)
+      for (let end = key.indexOf('/'); ; end = key.indexOf('/', end + 1)) {
+        const part = end < 0 ? key : key.slice(0, end)
+        names.set(foldedKey(part), part)
+        if (end < 0) break
+      }
+    return names
+  }
+
+  const inFolder = () => [...known].filter((key) => state.get(key).base !== undefined)
+
+  /** Paths of the agent's that go into the folder: what goes makes room first. */
+  async function receive(takes: readonly Take[]): Promise<void> {
+    const gone = takes.filter(({ remote }) => remote === undefined).sort((a, b) => (a.key < b.key ? 1 : -1))
+    const there = takes.filter(({ remote }) => remote !== undefined).sort((a, b) => (a.key < b.key ? -1 : 1))
+    const done: [string, PathState][] = []
+    for (const { key, local } of gone) {
+      const problem = writer.remove(key, local)
+      if (problem) leave(key, problem)
+      else {
+        done.push([key, undefined])
+        note({ kind: 'removed', key })
+      }
+    }
+    agreed(done.splice(0))
+    const names = deps.ignoresCase ? namesOf(inFolder()) : new Map<string, string>()
+    for (const { key, remote, local } of there) {
+      signal.throwIfAborted()
+      const problem = writer.problem(key) ?? collision(key, names) ?? (await bring(key, remote!, local))
+      if (problem) leave(key, problem)
+      else {
+        done.push([key, remote])
+        for (const [folded, part] of namesOf([key])) names.set(folded, part)
+        note({ kind: 'received', key })
+      }
+      if (done.length >= notedAtOnce) agreed(done.splice(0))
+    }
+    agreed(done)
+  }
+
+  async function bring(key: string, remote: NonNullable<PathState>, local: LocalPath): Promise<Blocked> {
+    const hash = hashOf(remote)
+    if (hash === undefined) return writer.place(key, remote, new Uint8Array(), local)
+    const content = (await client()).blobs.read(hash, signal)
+    try {
+      if (remote.mode === '120000')
+        return writer.place(key, remote, Buffer.concat(await Array.fromAsync(content)), local)
+      return writer.place(key, remote, await writer.prepare(content), local)
+    } catch (thrown) {
+      // What the base commit has is in no blob; it comes with a whole reading.
+      if (thrown instanceof TuttiError && thrown.code === 'not_found') {
+        needsReading ||= !readFor.has(key)
+        readFor.add(key)
+        return 'its content cannot be had now'
+      }
+      throw thrown
+    }
+  }
+
+  async function send(changes: readonly LocalChange[]): Promise<void> {
+    const deleted = changes.filter(({ local }) => local === undefined).length
+    const before = inFolder().length
+    if (!deps.allowDeletions && deleted > Math.max(fewDeletions, before / 2))
+      throw new TuttiError(
+        'failed_precondition',
+        `${deleted} of ${before} files are gone from the folder. Put them back, or say --allow-deletions, and they go from the agent's workspace too.`,
+        { deleted },
+      )
+    try {
+      for await (const { offsetKey, files, skipped } of sendChanges(client, bcId, tree, changes, signal)) {
+        for (const { key, won } of files) {
+          sent.set(key, offsetKey)
+          left.delete(key)
+          note(won === undefined ? { kind: 'sent', key } : { kind: 'kept', key, detail: won })
+        }
+        for (const [key, detail] of skipped) leave(key, detail)
+      }
+    } catch (thrown) {
+      // Such as an archived agent: the other direction goes on, and this one is tried again.
+      if (!(thrown instanceof TuttiError) || thrown.code !== 'failed_precondition') throw thrown
+      for (const { key } of changes) if (!sent.has(key)) leave(key, thrown.message)
+    }
+  }
+
+  async function localOf(key: string, scan: LocalScan | undefined): Promise<LocalPath | undefined> {
+    if (!scan) return tree.look(key)
+    if (scan.isUnknown(key)) return undefined
+    const found = scan.paths.get(key)
+    // A folder that is not empty is told from nothing only by a look.
+    return found ?? (state.get(key).remote && state.get(key).base === undefined ? tree.look(key) : nothing)
+  }
+
+  return {
+    async begin() {
+      if (state.offset() !== undefined && !needsReading) return
+      needsReading = false
+      const seen = new Set<string>()
+      const reading = readRemote(await client(), bcId, writer, signal)
+      let placed: [string, PathState, boolean][] = []
+      const names = new Map<string, string>()
+      const noted = () => {
+        state.change((write) => {
+          for (const [key, remote, isThere] of placed) {
+            write.remote(key, remote)
+            if (isThere) write.base(key, remote)
+            known.add(key)
+          }
+        })
+        placed = []
+      }
+      for (let next = await reading.next(); ; next = await reading.next()) {
+        if (next.done) {
+          noted()
+          const { offsetKey, pending } = next.value
+          state.change((write) => {
+            for (const key of known) if (!seen.has(key)) write.remote(key, undefined)
+            write.clearPending()
+            for (const { commandId, path } of pending)
+              write.pending(commandId, Buffer.from(path).toString('latin1'))
+            write.offset(offsetKey)
+          })
+          forgetSent(offsetKey)
+          return
+        }
+        const { key, state: remote, content } = next.value
+        seen.add(key)
+        const local = await tree.look(key)
+        const decision = decide({ remote, local: local.state, base: state.get(key).base })
+        let isThere = decision === 'none' || decision === 'agree'
+        if (decision === 'take' && !local.unknown) {
+          const problem =
+            writer.problem(key) ?? collision(key, names) ?? writer.place(key, remote, content, local)
+          if (problem) leave(key, problem)
+          else note({ kind: 'received', key })
+          isThere = problem === undefined
+        }
+        writer.discard(content)
+        if (isThere) for (const [folded, part] of namesOf([key])) names.set(folded, part)
+        placed.push([key, remote, isThere])
+        if (placed.length >= notedAtOnce) noted()
+      }
+    },
+
+    take(events) {
+      const from = state.offset() ?? ''
+      const fresh = events.filter(({ offsetKey }) => offsetKey > from)
+      for (const key of takeEvents(state, fresh)) {
+        known.add(key)
+        dirty.add(key)
+      }
+      forgetSent(fresh.at(-1)?.offsetKey ?? '')
+    },
+
+    async settle(what) {
+      const ancestors = new Set<string>()
+      if (what === 'all')
+        for (const key of known)
+          for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1))
+            ancestors.add(key.slice(0, slash))
+      const scan =
+        what === 'told' ? undefined : await tree.scan((key) => known.has(key) || ancestors.has(key), signal)
+      const keys = scan ? new Set([...known, ...scan.paths.keys()]) : new Set([...dirty, ...left.keys()])
+      dirty = new Set()
+      const same: [string, PathState][] = []
+      const takes: Take[] = []
+      const sends: LocalChange[] = []
+      for (const key of keys) {
+        if (sent.has(key)) continue
+        const { remote, base } = state.get(key)
+        const local = await localOf(key, scan)
+        if (!local) continue
+        if (local.unknown) {
+          leave(key, 'it cannot be read, or changes all the time')
+          continue
+        }
+        switch (decide({ remote, local: local.state, base })) {
+          case 'none':
+            break
+          case 'agree':
+            same.push([key, remote])
+            break
+          case 'take':
+            takes.push({ key, remote, local })
+            break
+          case 'win':
+            sends.push({
+              key,
+              local: local.state,
+              stat: local.stat,
+              base: hashOf(base),
+              won: wonOver(remote),
+            })
+            break
+          default:
+            sends.push({ key, local: local.state, stat: local.stat, base: hashOf(base) })
+        }
+      }
+      agreed(same)
+      await receive(takes)
+      await send(sends.filter(({ key, local }) => local === undefined || !unsendable(key)))
+      return sent.size > 0
+    },
+  }
+
+  function unsendable(key: string): boolean {
+    const problem = writer.problem(key)
+    if (problem) leave(key, problem)
+    return problem !== undefined
+  }
+}
+
+const nothing: LocalPath = { state: undefined, stat: undefined }
+
+const wonOver = (remote: PathState): string =>
+  remote === undefined
+    ? 'the agent had deleted it'
+    : `the agent's version stays in its history${'hash' in remote ? ` as ${remote.hash}` : ''}`

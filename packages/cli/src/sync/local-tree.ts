@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto'
+import { createReadStream, lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { BlobId } from '@tutti/core'
+import {
+  isRacy,
+  pathBytes,
+  readStableFile,
+  readStableLink,
+  sameStat,
+  scanTree,
+  statTuple,
+  type StatTuple,
+} from '@tutti/workspace'
+import { createIgnoredByRules } from './ignored-by-rules.ts'
+import type { PathState } from './path-state.ts'
+import { stateFolder } from './sync-state.ts'
+
+/** What a look found at a path. */
+export interface LocalPath {
+  readonly state: PathState
+  /** Of what is there; undefined when nothing is. To see whether it is still the same right before it is replaced. */
+  readonly stat: StatTuple | undefined
+  /** Something that is no file, link or folder, or cannot be read: not known, so neither sent nor replaced. */
+  readonly unknown?: true
+}
+
+export interface LocalTree {
+  /** Every path that there is: a whole walk. */
+  scan(isKnown: (key: string) => boolean, signal: AbortSignal): Promise<LocalScan>
+  /** One path, now. */
+  look(key: string): Promise<LocalPath>
+  path(key: string): Buffer
+}
+
+export interface LocalScan {
+  readonly paths: ReadonlyMap<string, LocalPath>
+  /** Whether nothing can be said of a path: it was not entered, or could not be read. */
+  readonly isUnknown: (key: string) => boolean
+}
+
+/** Up to here a file is read in one go. */
+const wholeBytes = 4n << 20n
+const absent: LocalPath = { state: undefined, stat: undefined }
+
+/** The user's folder as it is. Contents that have not changed since are not read again. */
+export function createLocalTree(folder: string): LocalTree {
+  const cache = new Map<string, { stat: StatTuple; readAtNs: bigint; state: PathState }>()
+  const path = (key: string) => Buffer.concat([Buffer.from(`${folder}/`), pathBytes(key)])
+
+  async function stateOf(key: string, stat: StatTuple, type: 'file' | 'symlink'): Promise<LocalPath> {
+    const cached = cache.get(key)
+    if (cached && sameStat(cached.stat, stat) && !isRacy(cached.stat, cached.readAtNs))
+      return { state: cached.state, stat }
+    const readAtNs = BigInt(Date.now()) * 1_000_000n
+    const isLarge = type === 'file' && stat.size > wholeBytes
+    const small = isLarge
+      ? undefined
+      : type === 'file'
+        ? readStableFile(path(key))
+        : readStableLink(path(key))
+    const hash: BlobId = small ? hashOfBytes(small.bytes) : await hashOfFile(path(key))
+    const after = small?.stat ?? statTuple(lstatSync(path(key), { bigint: true }))
+    const settled = small ? small.settled : sameStat(stat, after)
+    const mode = type === 'symlink' ? '120000' : (after.mode & 0o100n) === 0n ? '100644' : '100755'
+    const state: PathState = { mode, hash }
+    if (!settled) return { state, stat: after, unknown: true }
+    cache.set(key, { stat: after, readAtNs, state })
+    return { state, stat: after }
+  }
+
+  async function known(key: string, stat: StatTuple, type: 'file' | 'symlink'): Promise<LocalPath> {
+    try {
+      return await stateOf(key, stat, type)
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException
+      // Gone or swapped meanwhile: the next look knows.
+      if (['ENOENT', 'ENOTDIR', 'ELOOP', 'EINVAL', 'EACCES', 'EPERM'].includes(code ?? ''))
+        return { state: undefined, stat, unknown: true }
+      throw error
+    }
+  }
+
+  return {
+    path,
+    async scan(isKnown, signal) {
+      // Gone with its disk or moved: nothing that is not there any more was deleted.
+      lstatSync(join(folder, stateFolder))
+      const ignored = createIgnoredByRules((key) => readFileSync(path(key), 'utf8'))
+      const isOwn = (key: string) => key === stateFolder
+      const tree = await scanTree(folder, {
+        prune: (key) => isOwn(key) || ignored.prunes(key, isKnown),
+        signal,
+      })
+      const paths = new Map<string, LocalPath>()
+      const holders = new Set<string>()
+      for (const key of [
+        ...tree.files.keys(),
+        ...tree.folders,
+        ...tree.special,
+        ...tree.unreadable,
+        ...tree.pruned,
+      ])
+        holders.add(key.slice(0, Math.max(0, key.lastIndexOf('/'))))
+      for (const [key, { stat, type }] of tree.files) {
+        signal.throwIfAborted()
+        if (!isKnown(key) && ignored.matches(key)) continue
+        paths.set(key, await known(key, stat, type))
+      }
+      for (const key of tree.folders)
+        if (!holders.has(key)) paths.set(key, { state: { mode: '040000' }, stat: undefined })
+      for (const key of [...tree.special, ...tree.unsafe, ...tree.unreadable])
+        paths.set(key, { state: undefined, stat: undefined, unknown: true })
+      const shut = [...tree.unreadable, ...tree.pruned.filter((key) => !isOwn(key))]
+      return { paths, isUnknown: (key) => shut.some((at) => key === at || key.startsWith(`${at}/`)) }
+    },
+
+    async look(key) {
+      try {
+        const stats = lstatSync(path(key), { bigint: true })
+        if (stats.isDirectory())
+          return readdirSync(path(key)).length === 0
+            ? { state: { mode: '040000' }, stat: statTuple(stats) }
+            : { state: undefined, stat: statTuple(stats) }
+        if (stats.isFile()) return await known(key, statTuple(stats), 'file')
+        if (stats.isSymbolicLink()) return await known(key, statTuple(stats), 'symlink')
+        return { state: undefined, stat: statTuple(stats), unknown: true }
+      } catch (error) {
+        const { code } = error as NodeJS.ErrnoException
+        if (code === 'ENOENT' || code === 'ENOTDIR') return absent
+        return { ...absent, unknown: true }
+      }
+    },
+  }
+}
+
+const hashOfBytes = (bytes: Uint8Array): BlobId =>
+  `sha256_${createHash('sha256').update(bytes).digest('hex')}`
+
+async function hashOfFile(path: Buffer): Promise<BlobId> {
+  const digest = createHash('sha256')
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 }))
+    digest.update(chunk as Uint8Array)
+  return `sha256_${digest.digest('hex')}`
+}

@@ -1,0 +1,187 @@
+import { lstatSync, watch, writeFileSync, type FSWatcher } from 'node:fs'
+import { join } from 'node:path'
+import { followAgentEvents, type TuttiClient } from '@tutti/client'
+import { TuttiError } from '@tutti/core'
+import { createFolderSync, type FolderSync } from './folder-sync.ts'
+import { createLocalTree } from './local-tree.ts'
+import { createLocalWriter } from './local-writer.ts'
+import type { PositionedEvent } from './remote-view.ts'
+import type { SyncNote } from './sync-note.ts'
+import { openSyncState, stateFolder, type SyncState } from './sync-state.ts'
+
+export interface SyncRequest {
+  /** Asked before every connection. */
+  readonly client: () => Promise<TuttiClient>
+  readonly bcId: string
+  /** Absolute. */
+  readonly folder: string
+  /** End when both sides are in step, in place of staying. */
+  readonly once: boolean
+  /** Default: what the folder's disk does. */
+  readonly ignoresCase?: boolean | undefined
+  readonly allowDeletions: boolean
+  readonly note: (note: SyncNote) => void
+  /** Something that concerns the whole: a lost connection, a workspace that is waited for. */
+  readonly say: (text: string) => void
+  readonly signal: AbortSignal
+}
+
+/** A look at the whole folder at least this often, in milliseconds, and never for more than a tenth of the time. */
+const scanMs = 2000
+/** What a watcher tells of comes in bursts, in milliseconds. */
+const burstMs = 50
+const waitMs = 1000
+const eventsAtOnce = 2000
+/** A sync that goes back and forth more often than this meets somebody who changes the same files all the time. */
+const maxRounds = 20
+
+/**
+ * Keeps a folder and an agent's workspace in step: what the agent changes comes into the folder, what the user changes goes to the agent
+ * and wins (seed 003). The agent need not run, and does not notice when this ends; the next one goes on where it was.
+ *
+ * @throws TuttiError `failed_precondition` for a folder that cannot be used, or when much is gone from it; `cancelled` by the signal.
+ */
+export async function runSync(request: SyncRequest): Promise<void> {
+  const { client, bcId, folder, signal, once } = request
+  const state = openSyncState(folder, bcId)
+  try {
+    const tree = createLocalTree(folder)
+    const writer = createLocalWriter(tree, state.temporaries)
+    const ignoresCase = request.ignoresCase ?? diskIgnoresCase(folder)
+    const sync = createFolderSync({ ...request, state, tree, writer, ignoresCase })
+    await patiently(request, () => sync.begin())
+    for (let round = 0; round < maxRounds; round += 1) {
+      await patiently(request, () => catchUp(sync, state, { client, bcId, signal }))
+      await patiently(request, () => sync.begin())
+      if (!(await patiently(request, () => sync.settle('all')))) break
+    }
+    if (!once) await stay(request, sync, state)
+  } finally {
+    state.close()
+  }
+}
+
+/** Somebody who stays waits for what passes; somebody who does not is told. */
+async function patiently<T>({ once, say, signal }: SyncRequest, work: () => Promise<T>): Promise<T> {
+  for (let told = ''; ;) {
+    try {
+      return await work()
+    } catch (thrown) {
+      const error = TuttiError.from(thrown)
+      const isPassing = error.code === 'unavailable' || /wait until its first turn runs/.test(error.message)
+      if (once || signal.aborted || !isPassing) throw thrown
+      if (told !== error.message) say(error.message)
+      told = error.message
+      await new Promise((resolve) => setTimeout(resolve, waitMs))
+    }
+  }
+}
+
+async function catchUp(
+  sync: FolderSync,
+  state: SyncState,
+  { client, bcId, signal }: Pick<SyncRequest, 'client' | 'bcId' | 'signal'>,
+): Promise<void> {
+  const events: PositionedEvent[] = []
+  for await (const event of followAgentEvents(client, { bcId, from: state.offset(), signal })) {
+    events.push(event)
+    if (events.length >= eventsAtOnce) sync.take(events.splice(0))
+  }
+  sync.take(events)
+}
+
+async function stay(request: SyncRequest, sync: FolderSync, state: SyncState): Promise<void> {
+  const { client, bcId, folder, say, signal } = request
+  const queue: PositionedEvent[] = []
+  let isDue = false
+  let wake = () => {}
+  let failure: TuttiError | undefined
+  let hasEnded = false
+  const ended = new AbortController()
+  const reading = AbortSignal.any([signal, ended.signal])
+  const read = async () => {
+    const from = state.offset()
+    const onBroken = () => say('Lost the connection to the server; trying again.')
+    const events = followAgentEvents(
+      client,
+      { bcId, from, follow: true, stay: true, signal: reading },
+      { onBroken },
+    )
+    for await (const event of events) {
+      queue.push(event)
+      wake()
+      while (queue.length > eventsAtOnce && !reading.aborted)
+        await new Promise((resolve) => setTimeout(resolve, burstMs))
+    }
+  }
+  const reader = read()
+    .catch((thrown: unknown) => (failure = TuttiError.from(thrown)))
+    .finally(() => {
+      hasEnded = true
+      wake()
+    })
+  const watcher = watchFolder(folder, () => {
+    isDue = true
+    wake()
+  })
+  let everyMs = scanMs
+  let scannedAt = performance.now()
+  try {
+    while (!signal.aborted) {
+      if (queue.length === 0 && !isDue && !hasEnded) {
+        const left = scannedAt + everyMs - performance.now()
+        await new Promise<void>((resolve) => {
+          const timer = setTimeout(resolve, Math.max(0, left))
+          wake = () => {
+            clearTimeout(timer)
+            resolve()
+          }
+          signal.addEventListener('abort', wake, { once: true })
+        })
+        signal.removeEventListener('abort', wake)
+      }
+      if (isDue) await new Promise((resolve) => setTimeout(resolve, burstMs))
+      const all = isDue || hasEnded || performance.now() - scannedAt >= everyMs
+      isDue = false
+      sync.take(queue.splice(0))
+      await patiently(request, () => sync.begin())
+      const started = performance.now()
+      await patiently(request, () => sync.settle(all ? 'all' : 'told'))
+      if (all) {
+        scannedAt = performance.now()
+        everyMs = Math.max(scanMs, 10 * (scannedAt - started))
+      }
+      if (hasEnded) break
+    }
+  } finally {
+    ended.abort()
+    watcher?.close()
+    await reader
+  }
+  if (signal.aborted) throw new TuttiError('cancelled', 'The sync was ended.')
+  if (failure) throw failure
+  say("The agent's log is closed: nothing more will come.")
+}
+
+/** Only hastens what the next look finds; where it cannot be had, nothing is lost. */
+function watchFolder(folder: string, changed: () => void): FSWatcher | undefined {
+  try {
+    const watcher = watch(
+      folder,
+      { recursive: true, persistent: false, encoding: 'utf8' },
+      (_event, name) => {
+        if (name === null || !/^\.(tutti|git)(\/|$)/.test(name)) changed()
+      },
+    )
+    watcher.on('error', () => watcher.close())
+    return watcher
+  } catch {
+    return undefined
+  }
+}
+
+function diskIgnoresCase(folder: string): boolean {
+  const probe = join(folder, stateFolder, 'case')
+  writeFileSync(probe, '')
+  return lstatSync(join(folder, stateFolder, 'CASE'), { throwIfNoEntry: false }) !== undefined
+}

@@ -1,0 +1,11 @@
+/** What a sync has to say of one path, as it happens. */
+export interface SyncNote {
+  /**
+   * `received`, `removed`: from the agent. `sent`: to it. `kept`: both had changed it; the user's counts. `left`: it is not as the agent has
+   * it, or was not sent, and `detail` says why.
+   */
+  readonly kind: 'received' | 'removed' | 'sent' | 'kept' | 'left'
+  /** Path key. */
+  readonly key: string
+  readonly detail?: string
+}

@@ -1,0 +1,185 @@
+import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
+import { TuttiError, type BlobId } from '@tutti/core'
+import type { PathState } from './path-state.ts'
+
+/** The folder of a synced folder that is ours, in both directions: nothing in it is ever sent, nothing of the agent's written there. */
+export const stateFolder = '.tutti'
+
+/** What the last sync knew of one path. Keys are path keys. */
+export interface KnownState {
+  readonly remote: PathState
+  readonly base: PathState
+}
+
+/** What is known of a synced folder, durable from one run to the next. All that belongs together is written in one step. */
+export interface SyncState {
+  /** Folder for files that are not finished; on the same file system as the rest. */
+  readonly temporaries: string
+  /** Position of the agent's log up to which `remote` is known; undefined before the first reading of the workspace was whole. */
+  offset(): string | undefined
+  get(key: string): KnownState
+  keys(): string[]
+  /** Whether the sandbox may still say of this path what it knew before the user's change. */
+  isPending(key: string): boolean
+  /** Runs the changes as one step. */
+  change(work: (write: StateWriter) => void): void
+  close(): void
+}
+
+export interface StateWriter {
+  offset(offset: string): void
+  remote(key: string, state: PathState): void
+  base(key: string, state: PathState): void
+  /** A change of the user's is in the log; `acked` says that the sandbox has it. */
+  pending(commandId: string, key: string): void
+  acked(commandId: string): void
+  clearPending(): void
+}
+
+/**
+ * Opens, or makes, the state in `folder`. It is held until it is closed or the process ends, however that happens.
+ *
+ * @throws TuttiError `failed_precondition` while another sync has it, for the folder of another agent, and for one that is not empty and
+ *   was never synced.
+ */
+export function openSyncState(folder: string, bcId: string): SyncState {
+  mkdirSync(folder, { recursive: true })
+  const own = join(folder, stateFolder)
+  const isNew = lstatSync(own, { throwIfNoEntry: false }) === undefined
+  if (isNew) checkEmpty(folder)
+  mkdirSync(own, { recursive: true, mode: 0o700 })
+  if (!lstatSync(own).isDirectory())
+    throw refused(folder, `${own} is not a folder. Remove it, or choose another folder.`)
+  // The user's git has nothing to do with it.
+  writeFileSync(join(own, '.gitignore'), '*\n')
+  const db = openDatabase(join(own, 'sync.sqlite'), folder)
+  const owner = db.prepare('SELECT value FROM facts WHERE name = ?').get('agent')?.['value']
+  if (owner !== undefined && owner !== bcId) {
+    db.close()
+    throw refused(folder, `The folder ${folder} is in step with ${String(owner)}. Choose another folder.`)
+  }
+  db.prepare("INSERT OR REPLACE INTO facts VALUES ('agent', ?)").run(bcId)
+  const temporaries = join(own, 'tmp')
+  rmSync(temporaries, { recursive: true, force: true })
+  mkdirSync(temporaries)
+
+  const read = {
+    offset: db.prepare("SELECT value FROM facts WHERE name = 'offset'"),
+    path: db.prepare('SELECT remote_mode, remote_hash, base_mode, base_hash FROM paths WHERE key = ?'),
+    keys: db.prepare('SELECT key FROM paths'),
+    pending: db.prepare('SELECT 1 FROM pending WHERE key = ? LIMIT 1'),
+  }
+  const write = {
+    offset: db.prepare("INSERT OR REPLACE INTO facts VALUES ('offset', ?)"),
+    remote: db.prepare(
+      'INSERT INTO paths (key, remote_mode, remote_hash) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET remote_mode = excluded.remote_mode, remote_hash = excluded.remote_hash',
+    ),
+    base: db.prepare(
+      'INSERT INTO paths (key, base_mode, base_hash) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET base_mode = excluded.base_mode, base_hash = excluded.base_hash',
+    ),
+    forget: db.prepare('DELETE FROM paths WHERE key = ? AND remote_mode IS NULL AND base_mode IS NULL'),
+    pending: db.prepare('INSERT OR REPLACE INTO pending VALUES (?, ?)'),
+    acked: db.prepare('DELETE FROM pending WHERE command_id = ?'),
+    clear: db.prepare('DELETE FROM pending'),
+  }
+  const fields = (state: PathState): [SQLInputValue, SQLInputValue] => [
+    state?.mode ?? null,
+    state && 'hash' in state ? state.hash : null,
+  ]
+  const writer: StateWriter = {
+    offset: (offset) => void write.offset.run(offset),
+    remote(key, state) {
+      write.remote.run(key, ...fields(state))
+      write.forget.run(key)
+    },
+    base(key, state) {
+      write.base.run(key, ...fields(state))
+      write.forget.run(key)
+    },
+    pending: (commandId, key) => void write.pending.run(commandId, key),
+    acked: (commandId) => void write.acked.run(commandId),
+    clearPending: () => void write.clear.run(),
+  }
+  return {
+    temporaries,
+    offset: () => read.offset.get()?.['value'] as string | undefined,
+    get(key) {
+      const row = read.path.get(key)
+      return {
+        remote: stateOf(row?.['remote_mode'], row?.['remote_hash']),
+        base: stateOf(row?.['base_mode'], row?.['base_hash']),
+      }
+    },
+    keys: () => read.keys.all().map((row) => String(row['key'])),
+    isPending: (key) => read.pending.get(key) !== undefined,
+    change(work) {
+      db.exec('BEGIN')
+      try {
+        work(writer)
+        db.exec('COMMIT')
+      } catch (error) {
+        db.exec('ROLLBACK')
+        throw error
+      }
+    },
+    close: () => db.close(),
+  }
+}
+
+function stateOf(mode: unknown, hash: unknown): PathState {
+  if (typeof mode !== 'string') return undefined
+  return mode === '040000' ? { mode } : { mode: mode as '100644', hash: hash as BlobId }
+}
+
+/** A repository of the user's own may be there; it is never looked at. */
+function checkEmpty(folder: string): void {
+  if (readdirSync(folder).every((name) => name === '.git')) return
+  throw refused(
+    folder,
+    `Something is in ${folder}, and it is not known what of it is the agent's. Name a new or an empty folder.`,
+  )
+}
+
+function openDatabase(path: string, folder: string): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout: 0 })
+  try {
+    // Held by the process until its end, and by nothing that could outlive it.
+    db.exec('PRAGMA locking_mode = EXCLUSIVE')
+    db.exec('PRAGMA journal_mode = TRUNCATE')
+    db.exec('PRAGMA synchronous = NORMAL')
+    db.exec('BEGIN EXCLUSIVE')
+    db.exec('CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT')
+    db.exec(
+      'CREATE TABLE IF NOT EXISTS paths (key TEXT PRIMARY KEY, remote_mode TEXT, remote_hash TEXT, base_mode TEXT, base_hash TEXT) STRICT',
+    )
+    db.exec('CREATE TABLE IF NOT EXISTS pending (command_id TEXT PRIMARY KEY, key TEXT NOT NULL) STRICT')
+    db.exec('CREATE INDEX IF NOT EXISTS pending_key ON pending (key)')
+    db.exec('COMMIT')
+    checkFormat(db, folder)
+    return db
+  } catch (error) {
+    db.close()
+    if (error instanceof TuttiError) throw error
+    if ((error as { errcode?: number }).errcode === 5)
+      throw refused(folder, `Another sync has the folder ${folder}. End it first, or leave it to it.`)
+    throw new TuttiError(
+      'failed_precondition',
+      `What is known of ${folder} cannot be read: ${path}.`,
+      { path },
+      error,
+    )
+  }
+}
+
+const format = '1'
+
+function checkFormat(db: DatabaseSync, folder: string): void {
+  const found = db.prepare("SELECT value FROM facts WHERE name = 'format'").get()?.['value']
+  if (found === undefined) db.prepare("INSERT INTO facts VALUES ('format', ?)").run(format)
+  else if (found !== format) throw refused(folder, `A newer Tutti has kept ${folder} in step; use that.`)
+}
+
+const refused = (folder: string, message: string) =>
+  new TuttiError('failed_precondition', message, { folder })

@@ -1,0 +1,49 @@
+import { execFileSync } from 'node:child_process'
+import { request as httpRequest } from 'node:http'
+import type { AgentId } from '@tutti/core'
+import { AgentService, RepositoryService } from '@tutti/proto'
+import { createTestRepository } from '@tutti/testkit'
+import { startTestApi } from '@tutti/testkit/test-api'
+import { expect, onTestFinished, test } from 'vitest'
+
+const never = new AbortController().signal
+const pipes = () => process.getActiveResourcesInfo().filter((name) => name === 'PipeWrap').length
+
+test('a client that stops reading a large workspace, and is then gone, keeps nothing busy', async () => {
+  const large = Array.from({ length: 100 }, (_, at) => [`f${at}`, `${at % 10}`.repeat(200_000)])
+  const repository = createTestRepository(Object.fromEntries(large))
+  const api = await startTestApi()
+  onTestFinished(async () => {
+    await api.close()
+    repository.remove()
+  })
+  const { repository: added } = await api.client(RepositoryService).addRepository({ path: repository.path })
+  const { agent } = await api.client(AgentService).createAgent({
+    prompt: 'x',
+    repository: { location: { case: 'registered', value: added!.name } },
+  })
+  const bcId = agent!.bcId as AgentId
+  const baseCommit = execFileSync('git', ['rev-parse', 'HEAD'], {
+    cwd: repository.path,
+    encoding: 'utf8',
+  }).trim()
+  await api.mirrors.open(repository.path, never)
+  await api.store.catalog.agents.project(bcId, { logSequence: 1000, baseCommit }, never)
+  const before = pipes()
+
+  const body = Buffer.from(JSON.stringify({ bc_id: bcId }))
+  const request = httpRequest(`${api.url}/tutti.v1.AgentService/ReadWorkspace`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${api.key}`, 'content-type': 'application/connect+json' },
+  })
+  request.end(Buffer.concat([Buffer.from([0, 0, 0, 0, body.length]), body]))
+  await new Promise<void>((resolve, reject) => {
+    request.on('error', reject)
+    // Read once and no more: what the server sends fills every buffer on the way.
+    request.on('response', (response) => response.once('readable', resolve))
+  })
+  await expect.poll(pipes).toBeGreaterThan(before)
+  request.on('error', () => {})
+  request.destroy()
+  await expect.poll(pipes, { timeout: 10_000 }).toBe(before)
+})

@@ -1,0 +1,308 @@
+import { execFileSync } from 'node:child_process'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TuttiClient } from '@tutti/client'
+import { isRunning } from '@tutti/processes'
+import {
+  createTestRepository,
+  createTuttiStack,
+  type CliRun,
+  type TestRepository,
+  type TuttiStack,
+} from '@tutti/testkit'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import { startAgent, shellOutput, type AgentDriver } from './agent-driver.ts'
+import { connect } from './connect.ts'
+import { listFolder, listNow, type Listing } from './recovery-driver.ts'
+import { killAll, sandboxesOf } from './sandboxes.ts'
+import { script } from './script.ts'
+
+const temporalPath = inject('temporalServer')
+
+describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_000 }, () => {
+  let stack: TuttiStack
+  let client: TuttiClient
+  let repository: TestRepository
+  let folder: string
+
+  beforeAll(async () => {
+    stack = await createTuttiStack({ temporalPath: temporalPath!, env: { TUTTI_MAX_SANDBOXES: '12' } })
+    await stack.start()
+    client = connect(stack)
+    repository = createTestRepository({
+      'kept.txt': 'k',
+      'notes.md': 'first',
+      'src/a.ts': 'a',
+      'src/deep/b.ts': 'b',
+      '.gitignore': 'node_modules/\n*.log\n',
+    })
+  })
+  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+  afterAll(async () => {
+    await stack?.remove()
+    repository?.remove()
+  })
+
+  /** An agent at rest after these commands, and an empty folder. */
+  async function begin(...commands: readonly string[]): Promise<AgentDriver> {
+    folder = join(mkdtempSync(join(tmpdir(), 'tutti-sync-')), 'work')
+    const agent = await startAgent(client, {
+      prompt: run('true', ...commands),
+      repository: repository.path,
+      agent: 'embedded:scripted',
+    })
+    expect((await agent.rest()).state?.reason).toBe('completed')
+    return agent
+  }
+  const run = (...commands: readonly string[]) => script('run: <<EOF', 'set -e', ...commands, 'EOF')
+  async function work(agent: AgentDriver, ...commands: readonly string[]): Promise<void> {
+    await agent.followUp(run(...commands))
+    expect((await agent.rest()).state?.reason).toBe('completed')
+  }
+  const sync = (agent: AgentDriver, ...flags: readonly string[]): Promise<CliRun> =>
+    stack.run(['sync', agent.bcId, folder, '--once', ...flags])
+  async function synced(agent: AgentDriver, ...flags: readonly string[]): Promise<string[]> {
+    const { code, stdout, stderr } = await sync(agent, ...flags)
+    expect([code, stderr]).toEqual([0, ''])
+    return stdout
+      .split('\n')
+      .filter((line) => line !== '')
+      .toSorted()
+  }
+  const at = (...names: readonly string[]) => join(folder, ...names)
+  const read = (name: string) => readFileSync(at(name), 'utf8')
+  const write = (name: string, text: string) => {
+    mkdirSync(join(at(name), '..'), { recursive: true })
+    writeFileSync(at(name), text)
+  }
+  function local(): Listing {
+    const own = Object.entries(listFolder(folder)).filter(([key]) => !key.startsWith('.tutti/'))
+    return Object.fromEntries(own)
+  }
+  const fileEvents = async (agent: AgentDriver) =>
+    (await agent.events()).filter(({ type }) => type === 'file_change' || type === 'file_sync').length
+
+  test('comes into step, follows what the agent does while nobody looks and its sandbox is gone, and brings edits back', async () => {
+    const agent = await begin(
+      'printf "#!/bin/sh\\n" > run.sh; chmod +x run.sh; ln -s notes.md link; mkdir empty; printf "\\377" > odd',
+    )
+    expect(await synced(agent)).toHaveLength(9)
+    expect(local()).toEqual(await listNow(agent))
+    expect(await synced(agent)).toEqual([])
+
+    await work(
+      agent,
+      'echo more >> notes.md; rm src/a.ts; rmdir empty; mkdir -p x/y; echo 1 > x/y/z; rm link; mkdir link; echo 2 > link/in',
+    )
+    killAll(sandboxesOf(stack).flat())
+    await synced(agent)
+    expect(read('notes.md')).toBe('firstmore\n')
+    expect(existsSync(at('src/a.ts'))).toBe(false)
+    expect(read('link/in')).toBe('2\n')
+
+    // There is no sandbox: the next one gets it, and the agent hears of it.
+    write('notes.md', 'mine')
+    write('new/mine.txt', 'new')
+    unlinkSync(at('kept.txt'))
+    renameSync(at('run.sh'), at('ran.sh'))
+    symlinkSync('notes.md', at('mylink'))
+    expect(await synced(agent)).toEqual(
+      ['kept.txt', 'mylink', 'new/mine.txt', 'notes.md', 'ran.sh', 'run.sh'].map((name) => `→ ${name}`),
+    )
+    const before = await fileEvents(agent)
+    await agent.followUp(script('echo-context:', 'run: cat notes.md'))
+    expect((await agent.rest()).state?.reason).toBe('completed')
+    const said = (await agent.events())
+      .map((event) => (event.type === 'text_delta' ? event.text : ''))
+      .join('')
+    expect(said).toContain('The user has changed files of the workspace: "kept.txt"')
+    expect(shellOutput(await agent.events()).endsWith('mine')).toBe(true)
+    expect(local()).toEqual(await listNow(agent))
+    expect(await fileEvents(agent)).toBe(before)
+    expect(await synced(agent)).toEqual([])
+  })
+
+  test('SBX-07 the edit of the user wins, without an echo; the agent’s version stays and is announced; Foo.ts is no foo.ts', async () => {
+    const agent = await begin('printf foo > foo.ts')
+    await synced(agent, '--ignore-case')
+    // Both change it at almost the same time, and the agent goes by the older version.
+    await work(agent, 'printf theirs > notes.md; printf Foo > Foo.ts; mkdir SRC; printf s > SRC/c.ts')
+    write('notes.md', 'mine')
+    const told = await synced(agent, '--ignore-case')
+    expect(told).toEqual([
+      '! Foo.ts: its name is that of foo.ts on a disk that ignores case',
+      '! SRC/c.ts: its name is that of src on a disk that ignores case',
+      expect.stringMatching(
+        /^→ {2}yours is kept: notes\.md: the agent's version stays in its history as sha256_/,
+      ),
+    ])
+    expect([read('notes.md'), read('foo.ts'), existsSync(at('Foo.ts'))]).toEqual(['mine', 'foo', false])
+    await agent.seen((event) => event.type === 'ack')
+    const events = await agent.events()
+    const theirs = events.findLast((event) => event.type === 'file_change' && event.path === 'notes.md')
+    const hash = theirs?.type === 'file_change' ? theirs.hash! : ''
+    const kept = client.blobs.read(hash as `sha256_${string}`, new AbortController().signal)
+    expect(Buffer.concat(await Array.fromAsync(kept)).toString()).toBe('theirs')
+    const before = await fileEvents(agent)
+    await agent.followUp(script('echo-context:', 'run: cat notes.md'))
+    await agent.rest()
+    expect(shellOutput(await agent.events()).endsWith('mine')).toBe(true)
+    expect(await synced(agent, '--ignore-case')).toHaveLength(2)
+    expect(await fileEvents(agent)).toBe(before)
+    expect(read('notes.md')).toBe('mine')
+  })
+
+  test('a file of the user’s that differs from what was agreed is never deleted or overwritten', async () => {
+    const agent = await begin()
+    await synced(agent)
+    write('src/a.ts', 'mine')
+    write('src/deep/only.txt', 'mine too')
+    await work(agent, 'rm -r src; echo flat > src; printf same > both.txt')
+    write('both.txt', 'same')
+    await synced(agent)
+    // The folder of the user's is there, and their file in it: the agent's file of that name is in the way, and gives way.
+    expect(read('src/a.ts')).toBe('mine')
+    expect(read('src/deep/only.txt')).toBe('mine too')
+    expect(existsSync(at('src/deep/b.ts'))).toBe(false)
+    await synced(agent)
+    expect(local()).toEqual(await listNow(agent))
+  })
+
+  test('nothing leaves the folder, goes into a repository of the user’s, or comes out of what its rules ignore', async () => {
+    const outside = mkdtempSync(join(tmpdir(), 'tutti-outside-'))
+    const agent = await begin('mkdir .tutti; echo x > .tutti/sync.sqlite')
+    mkdirSync(folder)
+    execFileSync('git', ['init', '-q'], { cwd: folder })
+    const head = readFileSync(at('.git/HEAD'), 'utf8')
+    expect((await synced(agent)).filter((line) => line.startsWith('!'))).toEqual([
+      '! .tutti/sync.sqlite: the name is taken by the state of the sync',
+    ])
+    write('node_modules/p/index.js', '1')
+    write('debug.log', 'l')
+    rmSync(at('src'), { recursive: true })
+    symlinkSync(outside, at('src'))
+    await work(agent, 'echo 2 > src/a.ts; echo new > src/new.ts')
+    await synced(agent)
+    expect(readdirSync(outside)).toEqual([])
+    expect(readlinkSync(at('src'))).toBe(outside)
+    expect(readFileSync(at('.git/HEAD'), 'utf8')).toBe(head)
+    await synced(agent)
+    const there = await listNow(agent)
+    expect(there['src']).toBe(`link ${outside}`)
+    expect(Object.keys(there).filter((key) => /node_modules|\.log/.test(key))).toEqual([])
+    rmSync(outside, { recursive: true })
+  })
+
+  test('a folder that something is in, that another agent has, that another sync has, or that was emptied is refused', async () => {
+    const agent = await begin('for i in $(seq 30); do echo $i > many$i; done')
+    write('mine', 'm')
+    const full = await sync(agent)
+    expect([full.code, full.stderr]).toEqual([1, expect.stringContaining('Something is in')])
+    expect(readdirSync(folder)).toEqual(['mine'])
+    unlinkSync(at('mine'))
+    await synced(agent)
+
+    const other = await startAgent(client, {
+      prompt: run('true'),
+      repository: repository.path,
+      agent: 'embedded:scripted',
+    })
+    await other.rest()
+    const theirs = await sync(other)
+    expect([theirs.code, theirs.stderr]).toEqual([1, expect.stringContaining(`in step with ${agent.bcId}`)])
+
+    const staying = stack.cli(['sync', agent.bcId, folder])
+    write('mine', 'm')
+    await agent.seen((event) => event.type === 'file_sync' && event.path === 'mine')
+    const second = await sync(agent)
+    expect([second.code, second.stderr]).toEqual([1, expect.stringContaining('Another sync has the folder')])
+    staying.process.kill('SIGINT')
+    expect((await staying.done).code).toBe(2)
+
+    for (const name of readdirSync(folder)) if (name.startsWith('many')) unlinkSync(at(name))
+    const before = await fileEvents(agent)
+    const emptied = await sync(agent)
+    expect([emptied.code, emptied.stderr]).toEqual([1, expect.stringContaining('--allow-deletions')])
+    expect(await fileEvents(agent)).toBe(before)
+    await synced(agent, '--allow-deletions')
+    expect(local()).toEqual(await listNow(agent))
+  })
+
+  test('one that stays brings both ways as it happens, and is not missed when it ends', async () => {
+    const agent = await begin()
+    const staying = stack.cli(['sync', agent.bcId, folder])
+    const until = async (isSo: () => boolean) => {
+      while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 50))
+    }
+    await until(() => existsSync(at('src/deep/b.ts')))
+    await agent.followUp(
+      script('run: echo 1 > one', 'run: until [ -e go ]; do sleep 0.1; done', 'run: cat go'),
+    )
+    await until(() => existsSync(at('one')))
+    // In the middle of a tool call.
+    write('go', 'on')
+    expect((await agent.rest()).state?.reason).toBe('completed')
+    expect(shellOutput(await agent.events()).endsWith('on')).toBe(true)
+    staying.process.kill('SIGTERM')
+    await staying.done
+    await work(agent, 'echo 2 > two')
+    expect(existsSync(at('two'))).toBe(false)
+    await synced(agent)
+    expect(read('two')).toBe('2\n')
+  })
+
+  test('one in the background outlives the command, and ends when it is told to', async () => {
+    const agent = await begin()
+    const { code, stderr } = await stack.run(['sync', agent.bcId, folder, '--background'])
+    expect(code).toBe(0)
+    const pid = Number(/Process (\d+) stays on/.exec(stderr)?.[1])
+    try {
+      expect(read('notes.md')).toBe('first')
+      write('notes.md', 'mine')
+      await agent.seen((event) => event.type === 'ack')
+    } finally {
+      process.kill(pid)
+    }
+    while (isRunning(pid)) await new Promise((resolve) => setTimeout(resolve, 50))
+    expect(readFileSync(at('.tutti/sync.log'), 'utf8')).toBe('→ notes.md\n')
+  })
+
+  test('a sync that is killed at any moment leaves no half of a file, and the next one goes on', async () => {
+    const agent = await begin(
+      'mkdir many; for i in $(seq 400); do head -c 3000 /dev/zero | tr "\\0" "$((i % 10))" > many/$i; done',
+    )
+    const kill = async (afterMs: number) => {
+      const running = stack.cli(['sync', agent.bcId, folder, '--once'])
+      const timer = setTimeout(() => running.process.kill('SIGKILL'), afterMs)
+      const { code } = await running.done
+      clearTimeout(timer)
+      return code
+    }
+    let isWhole = false
+    for (let round = 0; !isWhole && round < 4; round += 1) {
+      isWhole = (await kill(700 + 200 * round)) === 0
+      if (!existsSync(at('many'))) continue
+      for (const name of readdirSync(at('many'))) {
+        expect(lstatSync(at('many', name)).size).toBe(3000)
+        if (round === 2) write(`many/${name}`, 'm'.repeat(3000))
+      }
+    }
+    await synced(agent)
+    await synced(agent)
+    expect(local()).toEqual(await listNow(agent))
+  })
+})
