@@ -39,7 +39,7 @@ test('files that vanish while nothing runs are no deletions of the agent’s: th
   expect(few.changes.map(({ action }) => action)).toEqual(['deleted', 'deleted'])
   remove('c', 'd')
   const many = recordCapture()
-  await expect(server.capture(many.sink, never)).rejects.toThrow()
+  await expect(server.capture(many.sink, never)).rejects.toThrow(/gone/)
   expect(many.changes).toEqual([])
   expect(await server.lost).toContain('2 of 3 files are gone from the workspace, and nothing ran in it')
 })
