@@ -1,0 +1,80 @@
+import { limits, TuttiError, type AgentConfig } from '@tutti/core'
+import type { RecoveredWorkspace } from '@tutti/workspace/log'
+import { BootFailure, bootSandbox, type Booted } from './boot-sandbox.ts'
+import type { Activities } from './contract.ts'
+import type { ActivityDeps } from './deps.ts'
+import { failWith } from './fail.ts'
+import type { RunLogWriter } from './run-log-writer.ts'
+
+export interface BootUntilReady {
+  readonly input: Parameters<Activities['provisionSandbox']>[0]
+  readonly config: AgentConfig
+  readonly mirror: Parameters<typeof bootSandbox>[1]['mirror']
+  readonly commit: string
+  readonly base: string
+  readonly recovered: RecoveredWorkspace
+  readonly premise: Promise<void>
+  readonly log: RunLogWriter
+  readonly phase: (name: string) => void
+}
+
+/**
+ * Boots a sandbox, at most three times before the deadline; the log is told how each ended.
+ *
+ * @throws ApplicationFailure `setup_failed` or `boot_timeout`; TuttiError for what another boot would meet again.
+ */
+export async function bootUntilReady(
+  deps: ActivityDeps,
+  request: BootUntilReady,
+  signal: AbortSignal,
+): Promise<Booted> {
+  const { input, config, mirror, commit, base, recovered, premise, log, phase } = request
+  const { changes, git, manifestDigest } = recovered
+  const { bcId, incarnation } = input
+  let failure = new BootFailure('boot', 'The time to get ready was over before the first boot.')
+  for (let attempt = 1; attempt <= limits.maxBoots && deps.clock.now() < input.deadlineMs; attempt += 1) {
+    try {
+      return await bootSandbox(
+        deps,
+        {
+          key: `${bcId}/${incarnation}`,
+          owner: input.owner,
+          policy: config.sandbox,
+          mirror,
+          commit,
+          base,
+          // An agent's checkpoints are ours: to its git, what it has not committed is uncommitted.
+          head: base,
+          branch: input.branch,
+          changes,
+          ...(git && { git }),
+          ...(manifestDigest !== undefined && { manifestDigest }),
+          setupCommand: config.setupCommand,
+          premise,
+          deadline: input.deadlineMs,
+          onDenied: (target) => deps.log.info({ bc_id: bcId, target }, 'egress denied'),
+          onStep(state) {
+            phase(state)
+            if (state === 'creating' && attempt === 1) return
+            void log.write({ type: 'sandbox', incarnation, state }).catch(() => undefined)
+          },
+        },
+        signal,
+      )
+    } catch (thrown) {
+      if (!(thrown instanceof BootFailure)) {
+        const error = TuttiError.from(thrown)
+        if (error.code !== 'cancelled') await tell(log, incarnation, error.message)
+        throw error
+      }
+      failure = thrown
+      await tell(log, incarnation, `Boot ${attempt} of ${limits.maxBoots} failed. ${failure.message}`)
+    }
+  }
+  throw failWith(failure.stage === 'setup' ? 'setup_failed' : 'boot_timeout', failure.message)
+}
+
+async function tell(log: RunLogWriter, incarnation: number, detail: string): Promise<void> {
+  await log.write({ type: 'sandbox', incarnation, state: 'destroyed', detail: detail.slice(0, 4096) })
+  await log.flush()
+}
