@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { createMemoryBlobStore } from '@tutti/blob-store'
-import { agentId, ensembleId, initialAgentState, type AgentState } from '@tutti/core'
+import { agentId, ensembleId, initialAgentState, type AgentState, noCrashPoints } from '@tutti/core'
 import { decodeRunEvent } from '@tutti/protocol'
 import { createSqliteStore, type SqliteStore } from '@tutti/store'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -49,7 +49,8 @@ beforeEach(async () => {
   )
   for (const log of [bcId, ensemble]) await store.eventLog.create(log, owner, never)
   // Only what recording uses.
-  deps = { eventLog: store.eventLog, catalog: store.catalog, blobs } as unknown as ActivityDeps
+  const { eventLog, catalog } = store
+  deps = { eventLog, catalog, blobs, crashPoint: noCrashPoints } as unknown as ActivityDeps
   input = {
     bcId,
     owner,
