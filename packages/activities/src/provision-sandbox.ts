@@ -68,6 +68,9 @@ export function createProvisionSandbox(
         let commit = recovered.commit ?? base
         // Another host may have made it.
         if (commit !== base) await deps.mirrors.restore(location, commit, signal)
+        // What is put back becomes a checkpoint on top of the newest one.
+        const newest = workspace.now.commit ?? base
+        if (newest !== commit && newest !== base) await deps.mirrors.restore(location, newest, signal)
         for (const call of recovered.openCalls)
           await log.write({ type: 'tool_call_completed', ...call, outcome: 'interrupted' })
         const booted = await bootUntilReady(

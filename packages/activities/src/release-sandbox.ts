@@ -54,13 +54,14 @@ export async function endSession(
 /** What was written since the last turn ended: by processes that it left behind. */
 async function captureOnRelease(deps: ActivityDeps, session: HostSession): Promise<void> {
   const { workspace, turnId, controller } = session
-  if (turnId === undefined) return
   const limit = { limitMs: deps.stopAnswerMs, waitedFor: 'the capture before the release' }
   try {
-    await orKillSilent(deps, session, limit, () => workspace.capture(controller.signal))
+    // Before its first turn nothing has run, but the user may have changed files.
+    if (turnId !== undefined)
+      await orKillSilent(deps, session, limit, () => workspace.capture(controller.signal))
     // What was captured is safe without it: a recovery has more to fold, and whoever stops waits no longer.
     const signal = AbortSignal.any([controller.signal, AbortSignal.timeout(deps.stopAnswerMs)])
-    await workspace.checkpointWhenDue(turnId, 0, signal)
+    await workspace.checkpointWhenDue(turnId ?? '', 0, signal)
   } catch (error) {
     deps.log.warn(
       { err: error, bc_id: session.bcId },

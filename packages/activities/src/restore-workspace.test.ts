@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import type { CrashPointName } from '@tutti/core'
 import { encodeOffset } from '@tutti/protocol'
 import { recoverWorkspace } from '@tutti/workspace/log'
@@ -39,6 +41,16 @@ describe('a workspace that is put back', { timeout: 60_000 }, () => {
     const { last } = await host.store.eventLog.head(host.bcId, never)
     return { session, seen, at, later, last }
   }
+
+  test('is put back on a host that has none of the checkpoints', async () => {
+    const { session, seen, at } = await workOn()
+    await host.checkpoint(session)
+    await expect.poll(() => session.mirror.isKept(session.baseCommit, never), { timeout: 20_000 }).toBe(true)
+    await host.lose(session)
+    rmSync(join(host.folder, 'mirrors'), { recursive: true })
+    const back = await host.provision(2, { requestId: 'r', at })
+    expect(await runInside(back, look)).toBe(seen)
+  })
 
   test('is to the byte what it was, with its repository; the log goes on, and what was later is there still', async () => {
     const { session, seen, at, later, last } = await workOn()

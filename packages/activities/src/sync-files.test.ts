@@ -146,4 +146,19 @@ describe('what the user changes', { timeout: 60_000 }, () => {
     expect([pending.length, commit]).toEqual([1, session.baseCommit])
     expect((await recoverWorkspace(host.deps.eventLog, host.bcId, never, last - 1)).pending).toEqual([])
   })
+
+  test('is in a checkpoint also when no turn runs, and in a folder that the agent has shut', async () => {
+    host = await createTestHost({ files: { notes: 'n' } })
+    const session = await host.provision(1)
+    await runInside(session, 'mkdir shut; echo 1 > shut/a; chmod 555 shut')
+    await captureNow(session)
+    await acked(await change([file('shut/a', 'mine'), file('shut/b', 'new')], ['mine', 'new']))
+    expect(await runInside(session, 'cat shut/a shut/b')).toBe('minenew')
+    await expect.poll(() => host.events('checkpoint'), { timeout: 20_000 }).toHaveLength(1)
+    const [checkpoint] = await host.events('checkpoint')
+    const paths: string[] = []
+    for await (const { path } of session.mirror.files(checkpoint!.commit, never))
+      paths.push(Buffer.from(path).toString())
+    expect(paths.toSorted()).toEqual(['notes', 'shut/a', 'shut/b'])
+  })
 })

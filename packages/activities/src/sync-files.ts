@@ -29,10 +29,19 @@ export function followFileSyncs(deps: ActivityDeps, session: HostSession, from: 
   const over = new AbortController()
   const signal = AbortSignal.any([controller.signal, over.signal])
   void server.lost.then(() => over.abort())
+  const checkpoint = () =>
+    session.workspace
+      .checkpointWhenDue(session.turnId ?? '', 0, signal)
+      .catch((error: unknown) =>
+        log.warn({ err: error, bc_id: bcId }, 'a checkpoint of what the user has changed failed'),
+      )
   const write = async (synced: readonly FileSync[]) => {
     for (;;) {
       try {
-        return await syncFiles(session, synced, signal)
+        await syncFiles(session, synced, signal)
+        // Between turns nobody else takes it into a checkpoint, and what is delivered is one.
+        if (!session.inTurn) await checkpoint()
+        return
       } catch (error) {
         if (signal.aborted) return
         log.warn({ err: error, bc_id: bcId }, 'writing what the user has changed failed')

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -57,4 +58,32 @@ test('what the agent removes is removed, also by a process that it left behind',
   const last = recordCapture()
   await server.capture(last.sink, never)
   expect(last.changes.map(({ action }) => action)).toEqual(['deleted'])
+})
+
+test('what the agent has removed stays removed when its capture could not be taken, and so does what a file of the user’s replaces', async () => {
+  const { server } = await hydrated()
+  await shell(server, 'rm a b c d')
+  const failing = { ...recordCapture().sink, committed: () => Promise.reject(new Error('no room')) }
+  await expect(server.capture(failing, never)).rejects.toThrow('no room')
+  const again = recordCapture()
+  await server.capture(again.sink, never)
+  expect(again.changes).toHaveLength(4)
+
+  await shell(server, 'rm e; mkdir -p f; for i in 1 2 3; do echo $i > f/$i; done')
+  await server.capture(recordCapture().sink, never)
+  const content = Buffer.from('the user’s')
+  const hash = `sha256_${createHash('sha256').update(content).digest('hex')}` as const
+  const state = {
+    path: Buffer.from('f'),
+    fileType: 'file',
+    mode: '100644',
+    size: content.length,
+    hash,
+  } as const
+  const contentOf = async function* () {
+    yield content
+  }
+  const synced = recordCapture()
+  await server.sync({ changes: [{ action: 'created', state }], contentOf }, synced.sink, never)
+  expect(synced.changes.map(({ action }) => action)).toEqual(['deleted', 'deleted', 'deleted'])
 })

@@ -4,26 +4,38 @@ import { otherProcesses } from './end-processes.ts'
 export interface AgentActivity {
   /** Something of the agent's runs until the returned function is called. */
   began(): () => void
-  /** Whether anything of the agent's has run since this was asked last, or runs now. */
-  sinceLast(): boolean
+  /** Call it before a walk. */
+  look(): ActivityLook
+}
+
+export interface ActivityLook {
+  /** Something of the agent's runs, or has run since the last walk that was {@link taken}. */
+  readonly acted: boolean
+  /** The host has what the walk found: from here on, only what runs later counts. */
+  taken(): void
 }
 
 export function createAgentActivity(isolated: boolean): AgentActivity {
   let running = 0
-  let acted = false
+  let begun = 0
+  let takenUpTo = 0
   let left = false
   return {
     began() {
       running += 1
-      acted = true
+      begun += 1
       return () => (running -= 1)
     },
-    sinceLast() {
+    look() {
+      const upTo = begun
       const lives = running > 0 || otherProcesses(isolated).length > 0
-      const did = lives || acted || left
-      acted = false
-      left = lives
-      return did
+      return {
+        acted: lives || left || upTo > takenUpTo,
+        taken() {
+          takenUpTo = upTo
+          left = lives
+        },
+      }
     },
   }
 }

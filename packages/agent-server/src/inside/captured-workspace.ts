@@ -17,7 +17,7 @@ import type { WrittenWorkspace } from './hydrate.ts'
 import type { IgnoredPaths } from './ignored-paths.ts'
 import type { CapturedRepository } from './repository/captured-repository.ts'
 import type { PathHints } from './path-hints.ts'
-import type { AgentActivity } from './agent-activity.ts'
+import type { ActivityLook, AgentActivity } from './agent-activity.ts'
 import { expectFiles } from './vanished-files.ts'
 import { readContent, type ReadContent } from './read-content.ts'
 import {
@@ -30,6 +30,8 @@ import {
   type KnownPaths,
   type WorkspaceSummary,
 } from './workspace-state.ts'
+import { ancestors } from './empty-folders.ts'
+import { openFolder } from './open-folder.ts'
 import { belowAny } from './below-any.ts'
 import type { LookedAt, WorkspaceLook } from './workspace-look.ts'
 
@@ -140,11 +142,15 @@ export function createCapturedWorkspace({
     capture: (output, signal) => captureFrom(known, nothingGiven, output, signal),
 
     async sync(changes, output, signal) {
+      // What is written takes the place of other files: until a capture of that is taken, they may be gone.
+      activity.began()()
       const from = new Map(known)
       const given = new Set<string>()
       for await (const { change, content } of changes) {
-        await applyChange(root, change, content)
         const key = pathKey(changePath(change))
+        // The user's version comes also where the agent has made its folder read-only.
+        for (const folder of [...ancestors([key])].reverse()) openFolder(absolute(folder))
+        await applyChange(root, change, content)
         given.add(key)
         const written = writtenPath(change, absolute(key))
         if (written) from.set(key, written)
@@ -172,6 +178,7 @@ export function createCapturedWorkspace({
       for await (const _ of found.changes) void _
       for (const key of found.changed) if (!absorbed.has(key)) absorbed.set(key, known.get(key))
       known = found.next
+      found.taken()
     },
   }
 
@@ -197,6 +204,7 @@ export function createCapturedWorkspace({
           await output.skipped(pathBytes(key), reason, size === undefined ? undefined : Number(size))
       }
       const { summary, takesState } = await commit(found, given, output, changes)
+      found.taken()
       reported = reportedNow
       if (takesState) own.taken()
       else own.refused()
@@ -233,11 +241,14 @@ export function createCapturedWorkspace({
     return { summary, takesState }
   }
 
-  async function walkedDifference(from: KnownPaths, signal: AbortSignal): Promise<Difference> {
+  async function walkedDifference(
+    from: KnownPaths,
+    signal: AbortSignal,
+  ): Promise<Difference & Pick<ActivityLook, 'taken'>> {
     hints.forget()
-    const mayHaveChanged = activity.sinceLast()
+    const { acted, taken } = activity.look()
     const seen = await look.look(from, signal)
-    const tree = mayHaveChanged
+    const tree = acted
       ? seen
       : await expectFiles(fileKeys(from, seen), seen, () => look.look(from, signal), signal)
     hints.follow(tree.folders)
@@ -246,7 +257,7 @@ export function createCapturedWorkspace({
     const keys = new Set([...tree.files.keys(), ...tree.empty])
     // A path that could not be looked at is not gone, and only a walk that came to its end gets here.
     for (const key of from.keys()) if (!unreadable.has(key) && !isUnknown(key)) keys.add(key)
-    return difference(tree, from, keys, signal)
+    return { ...difference(tree, from, keys, signal), taken }
   }
 
   /** What is there now at these paths beside `from`; `next` and `changed` are whole when `changes` has come to its end. */

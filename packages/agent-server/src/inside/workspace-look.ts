@@ -1,9 +1,9 @@
-import { chmodSync, lstatSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { TuttiError } from '@tutti/core'
 import { isFolder, scanFile, scanTree, type ScannedFile, type ScannedTree } from '@tutti/workspace'
 import { belowAny } from './below-any.ts'
 import { ancestors, emptyFolders } from './empty-folders.ts'
+import { openFolder } from './open-folder.ts'
 import { submoduleFiles, type Gitlinks } from './submodule-files.ts'
 import type { IgnoredPaths } from './ignored-paths.ts'
 import { divideIgnored, leavesFolder, maxInFolder, type IgnoredPolicy } from './ignored-policy.ts'
@@ -55,6 +55,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
   const rulesNow = (tree: ScannedTree) => `${ignored.excludeMark()}\n${rulesOf(tree)}`
 
   const scan = async (prune: (key: string) => boolean, signal: AbortSignal): Promise<ScannedTree> => {
+    // A folder below stays shut: what was captured of it before stays what it is.
     openFolder(root)
     try {
       return await scanTree(root, { prune, signal })
@@ -322,19 +323,6 @@ function outsideBlockedFolders(tree: ScannedTree): (key: string) => boolean {
   if (blocked.has('.')) return () => false
   const isBelow = belowAny(blocked)
   return (key) => !isBelow(key)
-}
-
-/**
- * The agent may have shut its own workspace. Its owner, who we are too, can open it again, and the mode of a folder is nothing that is
- * captured. A folder below stays shut: what was captured of it before stays what it is.
- */
-function openFolder(path: string): void {
-  try {
-    const stats = lstatSync(path)
-    if (stats.isDirectory() && (stats.mode & 0o700) !== 0o700) chmodSync(path, (stats.mode & 0o777) | 0o700)
-  } catch {
-    // The walk says what is wrong.
-  }
 }
 
 /** Nothing can be ignored: git need not be asked. */
