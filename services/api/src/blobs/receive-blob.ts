@@ -49,7 +49,7 @@ export async function receiveBlob(
   }
   if (request.headers.expect !== undefined) response.writeContinue()
   await blobs.put(checked(request, id), signal)
-  await keep({ blobs, blobRefs }, owner, id, signal)
+  await useBlob({ blobs, blobRefs }, owner, id, signal)
   made(response)
 }
 
@@ -74,12 +74,12 @@ export async function confirmBlob(
       'The store does not have this blob from the upload that is to be confirmed. Ask for another with PUT, and send the bytes there.',
       { id },
     )
-  await keep({ blobs, blobRefs }, owner, id, signal)
+  await useBlob({ blobs, blobRefs }, owner, id, signal)
   made(response)
 }
 
 /** The bytes are there, and were verified: only now is it the owner's. A sweep may have begun to remove the very blob before that. */
-async function keep(
+async function useBlob(
   { blobs, blobRefs }: ReceiveDeps,
   owner: string,
   id: BlobId,

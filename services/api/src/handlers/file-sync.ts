@@ -32,7 +32,7 @@ export function createFileSync({ catalog, eventLog, blobs }: HandlerDeps) {
         state: state.status,
       })
     }
-    await keepBlobs(owner, request.files, signal)
+    await useBlobs(owner, request.files, signal)
     const changes: CapturedChange[] = []
     for (let start = 0; start < request.files.length; start += looksAtOnce) {
       const some = request.files.slice(start, start + looksAtOnce)
@@ -82,7 +82,7 @@ export function createFileSync({ catalog, eventLog, blobs }: HandlerDeps) {
   }
 
   /** Makes the contents young, so that none of them is removed from here on. @throws TuttiError `not_found` also for another owner's. */
-  async function keepBlobs(owner: string, files: readonly SyncedFile[], signal: AbortSignal): Promise<void> {
+  async function useBlobs(owner: string, files: readonly SyncedFile[], signal: AbortSignal): Promise<void> {
     const hashes: BlobId[] = []
     for (const [index, { hash }] of files.entries()) {
       if (hash.length === 0) continue
