@@ -3,8 +3,8 @@ import { TuttiError } from '@tutti/core'
 import type { LocalPath, LocalScan, LocalTree } from './local-tree.ts'
 import { changedMeanwhile, foldedKey, type Blocked, type LocalWriter } from './local-writer.ts'
 import { decide } from './decide.ts'
-import { hashOf, type PathState } from './path-state.ts'
-import { readRemote } from './read-remote.ts'
+import { hashOf, sameState, type PathState } from './path-state.ts'
+import { readRemote, type RemotePath } from './read-remote.ts'
 import { takeEvents, type PositionedEvent } from './remote-view.ts'
 import { sendChanges, type LocalChange } from './send-changes.ts'
 import type { SyncNote } from './sync-note.ts'
@@ -98,46 +98,81 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
     }
   }
 
+  function addNames(names: Map<string, string>, key: string): void {
+    for (let end = key.indexOf('/'); ; end = key.indexOf('/', end + 1)) {
+      const part = end < 0 ? key : key.slice(0, end)
+      names.set(foldedKey(part), part)
+      if (end < 0) break
+    }
+  }
+
   function namesOf(keys: Iterable<string>): Map<string, string> {
     const names = new Map<string, string>()
-    for (const key of keys)
-      for (let end = key.indexOf('/'); ; end = key.indexOf('/', end + 1)) {
-        const part = end < 0 ? key : key.slice(0, end)
-        names.set(foldedKey(part), part)
-        if (end < 0) break
-      }
+    for (const key of keys) addNames(names, key)
     return names
   }
 
   const inFolder = () => [...known].filter((key) => state.get(key).base !== undefined)
 
+  /**
+   * Says durably what is about to be done in the folder, does it, and notes what was done. A run that is broken off in between would leave
+   * the agent's version there as if the user had written it, and it would win over the agent's next one.
+   */
+  async function noting<T extends Take>(
+    takes: readonly T[],
+    work: (take: T) => Blocked | Promise<Blocked>,
+  ): Promise<void> {
+    for (let start = 0; start < takes.length; start += notedAtOnce) {
+      const some = takes.slice(start, start + notedAtOnce)
+      state.change((write) => {
+        for (const { key, remote } of some) write.placing(key, remote)
+      })
+      const done: [string, PathState][] = []
+      try {
+        for (const take of some) {
+          const { key, remote } = take
+          const problem = await work(take)
+          if (problem) leave(key, problem)
+          else {
+            done.push([key, remote])
+            note({ kind: remote === undefined ? 'removed' : 'received', key })
+          }
+        }
+      } finally {
+        placed(done)
+      }
+    }
+  }
+
+  function placed(done: readonly (readonly [string, PathState])[]): void {
+    agreed(done)
+    state.change((write) => write.clearPlacing())
+  }
+
+  /** What a run that was killed was about to place, and what of it is there. */
+  async function recall(): Promise<void> {
+    const begun = state.placing()
+    if (begun.length === 0) return
+    const done: [string, PathState][] = []
+    for (const [key, placing] of begun) {
+      const local = await tree.look(key)
+      if (!local.unknown && sameState(local.state, placing)) done.push([key, placing])
+    }
+    placed(done)
+  }
+
   /** Paths of the agent's that go into the folder: what goes makes room first. */
   async function receive(takes: readonly Take[]): Promise<void> {
     const gone = takes.filter(({ remote }) => remote === undefined).sort((a, b) => (a.key < b.key ? 1 : -1))
     const there = takes.filter(({ remote }) => remote !== undefined).sort((a, b) => (a.key < b.key ? -1 : 1))
-    const done: [string, PathState][] = []
-    for (const { key, local } of gone) {
-      const problem = writer.remove(key, local)
-      if (problem) leave(key, problem)
-      else {
-        done.push([key, undefined])
-        note({ kind: 'removed', key })
-      }
-    }
-    agreed(done.splice(0))
+    await noting(gone, ({ key, local }) => writer.remove(key, local))
     const names = deps.ignoresCase ? namesOf(inFolder()) : new Map<string, string>()
-    for (const { key, remote, local } of there) {
+    await noting(there, async ({ key, remote, local }) => {
       signal.throwIfAborted()
       const problem = writer.problem(key) ?? collision(key, names) ?? (await bring(key, remote!, local))
-      if (problem) leave(key, problem)
-      else {
-        done.push([key, remote])
-        for (const [folded, part] of namesOf([key])) names.set(folded, part)
-        note({ kind: 'received', key })
-      }
-      if (done.length >= notedAtOnce) agreed(done.splice(0))
-    }
-    agreed(done)
+      if (!problem) addNames(names, key)
+      return problem
+    })
   }
 
   async function bring(key: string, remote: NonNullable<PathState>, local: LocalPath): Promise<Blocked> {
@@ -192,54 +227,65 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
     return found ?? (state.get(key).remote && state.get(key).base === undefined ? tree.look(key) : nothing)
   }
 
+  /** Some paths of a whole reading: known now, and in the folder unless the user has something else there. */
+  async function keep(read: readonly RemotePath[], names: Map<string, string>): Promise<void> {
+    const same: [string, PathState][] = []
+    const takes: (Take & Pick<RemotePath, 'content'>)[] = []
+    for (const { key, state: remote, content } of read) {
+      const local = await tree.look(key)
+      const decision = decide({ remote, local: local.state, base: state.get(key).base })
+      if (decision === 'none' || decision === 'agree') same.push([key, remote])
+      if (decision === 'take' && !local.unknown) takes.push({ key, remote, local, content })
+    }
+    state.change((write) => {
+      for (const { key, state: remote } of read) write.remote(key, remote)
+    })
+    for (const { key } of read) known.add(key)
+    agreed(same)
+    for (const [key] of same) addNames(names, key)
+    await noting(takes, ({ key, remote, local, content }) => {
+      const problem =
+        writer.problem(key) ?? collision(key, names) ?? writer.place(key, remote!, content, local)
+      if (!problem) addNames(names, key)
+      return problem
+    })
+  }
+
   return {
     async begin() {
+      await recall()
       if (state.offset() !== undefined && !needsReading) return
       needsReading = false
       const seen = new Set<string>()
       const reading = readRemote(await client(), bcId, writer, signal)
-      let placed: [string, PathState, boolean][] = []
       const names = new Map<string, string>()
-      const noted = () => {
-        state.change((write) => {
-          for (const [key, remote, isThere] of placed) {
-            write.remote(key, remote)
-            if (isThere) write.base(key, remote)
-            known.add(key)
+      let read: RemotePath[] = []
+      try {
+        for (let next = await reading.next(); ; next = await reading.next()) {
+          if (!next.done) {
+            seen.add(next.value.key)
+            read.push(next.value)
           }
-        })
-        placed = []
-      }
-      for (let next = await reading.next(); ; next = await reading.next()) {
-        if (next.done) {
-          noted()
-          const { offsetKey, pending } = next.value
-          state.change((write) => {
-            for (const key of known) if (!seen.has(key)) write.remote(key, undefined)
-            write.clearPending()
-            for (const { commandId, path } of pending)
-              write.pending(commandId, Buffer.from(path).toString('latin1'))
-            write.offset(offsetKey)
-          })
-          forgetSent(offsetKey)
-          return
+          if (next.done || read.length >= notedAtOnce) {
+            await keep(read, names)
+            for (const { content } of read) writer.discard(content)
+            read = []
+          }
+          if (next.done) {
+            const { offsetKey, pending } = next.value
+            state.change((write) => {
+              for (const key of known) if (!seen.has(key)) write.remote(key, undefined)
+              write.clearPending()
+              for (const { commandId, path } of pending)
+                write.pending(commandId, Buffer.from(path).toString('latin1'))
+              write.offset(offsetKey)
+            })
+            forgetSent(offsetKey)
+            return
+          }
         }
-        const { key, state: remote, content } = next.value
-        seen.add(key)
-        const local = await tree.look(key)
-        const decision = decide({ remote, local: local.state, base: state.get(key).base })
-        let isThere = decision === 'none' || decision === 'agree'
-        if (decision === 'take' && !local.unknown) {
-          const problem =
-            writer.problem(key) ?? collision(key, names) ?? writer.place(key, remote, content, local)
-          if (problem) leave(key, problem)
-          else note({ kind: 'received', key })
-          isThere = problem === undefined
-        }
-        writer.discard(content)
-        if (isThere) for (const [folded, part] of namesOf([key])) names.set(folded, part)
-        placed.push([key, remote, isThere])
-        if (placed.length >= notedAtOnce) noted()
+      } finally {
+        for (const { content } of read) writer.discard(content)
       }
     },
 

@@ -31,6 +31,11 @@ export interface LocalTree {
   /** One path, now. */
   look(key: string): Promise<LocalPath>
   path(key: string): Buffer
+  /**
+   * The first parent of the path that is no folder, such as a link to one: what is behind it is not in the folder, whatever the path leads
+   * to. Undefined when there is none.
+   */
+  blockedBy(key: string): string | undefined
 }
 
 export interface LocalScan {
@@ -48,10 +53,22 @@ export function createLocalTree(folder: string): LocalTree {
   const cache = new Map<string, { stat: StatTuple; readAtNs: bigint; state: PathState }>()
   const path = (key: string) => Buffer.concat([Buffer.from(`${folder}/`), pathBytes(key)])
 
+  function blockedBy(key: string): string | undefined {
+    for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1)) {
+      const parent = key.slice(0, slash)
+      const stats = lstatSync(path(parent), { throwIfNoEntry: false })
+      if (!stats) return undefined
+      if (!stats.isDirectory()) return parent
+    }
+    return undefined
+  }
+
   async function stateOf(key: string, stat: StatTuple, type: 'file' | 'symlink'): Promise<LocalPath> {
     const cached = cache.get(key)
     if (cached && sameStat(cached.stat, stat) && !isRacy(cached.stat, cached.readAtNs))
       return { state: cached.state, stat }
+    // A walk is over when its files are read.
+    if (blockedBy(key) !== undefined) return absent
     const readAtNs = BigInt(Date.now()) * 1_000_000n
     const isLarge = type === 'file' && stat.size > wholeBytes
     const small = isLarge
@@ -83,6 +100,7 @@ export function createLocalTree(folder: string): LocalTree {
 
   return {
     path,
+    blockedBy,
     async scan(isKnown, signal) {
       // Gone with its disk or moved: nothing that is not there any more was deleted.
       lstatSync(join(folder, stateFolder))
@@ -117,6 +135,7 @@ export function createLocalTree(folder: string): LocalTree {
 
     async look(key) {
       try {
+        if (blockedBy(key) !== undefined) return absent
         const stats = lstatSync(path(key), { bigint: true })
         if (stats.isDirectory())
           return readdirSync(path(key)).length === 0

@@ -39,12 +39,10 @@ export const changedMeanwhile = 'it was changed at this moment'
 export function createLocalWriter(tree: LocalTree, temporaries: string): LocalWriter {
   /** Makes the folders of a path; what is no folder in their place is the user's, or goes first. */
   function makeFolders(key: string): Blocked {
-    for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1)) {
-      const folder = tree.path(key.slice(0, slash))
-      const stats = lstatSync(folder, { throwIfNoEntry: false })
-      if (!stats) mkdirSync(folder)
-      else if (!stats.isDirectory()) return `${pathBytes(key.slice(0, slash)).toString()} is no folder here`
-    }
+    const blocked = tree.blockedBy(key)
+    if (blocked !== undefined) return `${pathBytes(blocked).toString()} is no folder here`
+    const parent = key.lastIndexOf('/')
+    if (parent > 0) mkdirSync(tree.path(key.slice(0, parent)), { recursive: true })
     return undefined
   }
 
@@ -88,7 +86,7 @@ export function createLocalWriter(tree: LocalTree, temporaries: string): LocalWr
   }
 
   function remove(key: string, seen: LocalPath): Blocked {
-    if (!isAsSeen(key, seen)) return changedMeanwhile
+    if (tree.blockedBy(key) !== undefined || !isAsSeen(key, seen)) return changedMeanwhile
     const target = tree.path(key)
     if (seen.state?.mode === '040000') rmdirSync(target)
     else if (seen.stat) unlinkSync(target)

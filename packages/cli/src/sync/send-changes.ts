@@ -66,6 +66,7 @@ async function store(
 ): Promise<string | undefined> {
   if (!local || !('hash' in local)) return undefined
   if (stat && stat.size > BigInt(limits.maxFileBytes)) return `it is larger than ${limits.maxFileBytes} bytes`
+  if (tree.blockedBy(key) !== undefined) return changedMeanwhile
   try {
     await client.blobs.store(local.hash, contentOf(tree.path(key), local.mode === '120000'), signal)
     return undefined

@@ -21,6 +21,8 @@ export interface SyncState {
   offset(): string | undefined
   get(key: string): KnownState
   keys(): string[]
+  /** What was about to be placed, or removed, and was not noted since: whether it was is not known. */
+  placing(): (readonly [key: string, state: PathState])[]
   /** Whether the sandbox may still say of this path what it knew before the user's change. */
   isPending(key: string): boolean
   /** Runs the changes as one step. */
@@ -32,6 +34,8 @@ export interface StateWriter {
   offset(offset: string): void
   remote(key: string, state: PathState): void
   base(key: string, state: PathState): void
+  placing(key: string, state: PathState): void
+  clearPlacing(): void
   /** A change of the user's is in the log; `acked` says that the sandbox has it. */
   pending(commandId: string, key: string): void
   acked(commandId: string): void
@@ -69,6 +73,7 @@ export function openSyncState(folder: string, bcId: string): SyncState {
     offset: db.prepare("SELECT value FROM facts WHERE name = 'offset'"),
     path: db.prepare('SELECT remote_mode, remote_hash, base_mode, base_hash FROM paths WHERE key = ?'),
     keys: db.prepare('SELECT key FROM paths'),
+    placing: db.prepare('SELECT key, mode, hash FROM placing'),
     pending: db.prepare('SELECT 1 FROM pending WHERE key = ? LIMIT 1'),
   }
   const write = {
@@ -80,6 +85,8 @@ export function openSyncState(folder: string, bcId: string): SyncState {
       'INSERT INTO paths (key, base_mode, base_hash) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET base_mode = excluded.base_mode, base_hash = excluded.base_hash',
     ),
     forget: db.prepare('DELETE FROM paths WHERE key = ? AND remote_mode IS NULL AND base_mode IS NULL'),
+    placing: db.prepare('INSERT OR REPLACE INTO placing VALUES (?, ?, ?)'),
+    clearPlacing: db.prepare('DELETE FROM placing'),
     pending: db.prepare('INSERT OR REPLACE INTO pending VALUES (?, ?)'),
     acked: db.prepare('DELETE FROM pending WHERE command_id = ?'),
     clear: db.prepare('DELETE FROM pending'),
@@ -98,6 +105,8 @@ export function openSyncState(folder: string, bcId: string): SyncState {
       write.base.run(key, ...fields(state))
       write.forget.run(key)
     },
+    placing: (key, state) => void write.placing.run(key, ...fields(state)),
+    clearPlacing: () => void write.clearPlacing.run(),
     pending: (commandId, key) => void write.pending.run(commandId, key),
     acked: (commandId) => void write.acked.run(commandId),
     clearPending: () => void write.clear.run(),
@@ -113,6 +122,8 @@ export function openSyncState(folder: string, bcId: string): SyncState {
       }
     },
     keys: () => read.keys.all().map((row) => String(row['key'])),
+    placing: () =>
+      read.placing.all().map((row) => [String(row['key']), stateOf(row['mode'], row['hash'])] as const),
     isPending: (key) => read.pending.get(key) !== undefined,
     change(work) {
       db.exec('BEGIN')
@@ -155,6 +166,7 @@ function openDatabase(path: string, folder: string): DatabaseSync {
       'CREATE TABLE IF NOT EXISTS paths (key TEXT PRIMARY KEY, remote_mode TEXT, remote_hash TEXT, base_mode TEXT, base_hash TEXT) STRICT',
     )
     db.exec('CREATE TABLE IF NOT EXISTS pending (command_id TEXT PRIMARY KEY, key TEXT NOT NULL) STRICT')
+    db.exec('CREATE TABLE IF NOT EXISTS placing (key TEXT PRIMARY KEY, mode TEXT, hash TEXT) STRICT')
     db.exec('CREATE INDEX IF NOT EXISTS pending_key ON pending (key)')
     db.exec('COMMIT')
     checkFormat(db, folder)
