@@ -7,7 +7,7 @@ import { decodeRunEvent, encodeRunEvent, type RunEvent } from '@tutti/protocol'
 import { createSqliteStore, type SqliteStore } from '@tutti/store'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { changePath } from '@tutti/workspace'
-import { recoverWorkspace } from '@tutti/workspace/log'
+import { fileSync, recoverWorkspace } from '@tutti/workspace/log'
 import {
   createWorkspaceTracker,
   type WorkspaceTracker,
@@ -50,6 +50,13 @@ const file = (
 })
 const nameOf = ({ path }: TreeChange) => Buffer.from(path).toString('latin1')
 
+const turnStarted: RunEvent = {
+  type: 'turn_started',
+  turnId: 't',
+  turn: 1,
+  incarnation: 1,
+  agent: 'command:true',
+}
 const checkpointAt = (commit: string): RunEvent => ({
   type: 'checkpoint',
   incarnation: 1,
@@ -252,8 +259,38 @@ test('a workspace that was put back has the repository of then, and its agent is
     commit: b,
     packs: [hashOf(`${a} on undefined`), hashOf(`${b} on ${a}`)],
   })
-  await write({ type: 'turn_ended', turnId: 't', reason: 'completed' })
+  const ended: RunEvent = { type: 'turn_ended', turnId: 't', reason: 'stopped_by_user' }
+  // One that was stopped before its prompt was given has told nobody.
+  await write(ended)
+  expect((await recoverWorkspace(store.eventLog, bcId, never)).restored).toEqual(restored)
+  await write(turnStarted, ended)
   expect((await recoverWorkspace(store.eventLog, bcId, never)).restored).toBeUndefined()
+})
+
+test('of what the user has changed in a sandbox the agent is told until a turn that began after it has ended', async () => {
+  const sync = async (path: string) => {
+    await write(fileSync(file(path, path), path), { type: 'ack', commandId: path })
+  }
+  const untold = async () => {
+    const { synced } = await recoverWorkspace(store.eventLog, bcId, never)
+    return synced.map((path) => Buffer.from(path).toString())
+  }
+  const ended: RunEvent = { type: 'turn_ended', turnId: 't', reason: 'completed' }
+  await sync('a')
+  // Stopped before its prompt was given.
+  await write(ended)
+  expect(await untold()).toEqual(['a'])
+  await write(turnStarted)
+  await sync('b')
+  // What is lost now takes the agent's knowledge with it.
+  expect(await untold()).toEqual(['a', 'b'])
+  await write(ended)
+  expect(await untold()).toEqual(['b'])
+  // The next turn begins before the sandbox has it.
+  await write(fileSync(file('c', 'c'), 'c'), turnStarted, { type: 'ack', commandId: 'c' }, ended)
+  expect(await untold()).toEqual(['c'])
+  await write(turnStarted, turnStarted, ended)
+  expect(await untold()).toEqual([])
 })
 
 test('a capture that is not in the log to its end proves nothing', async () => {

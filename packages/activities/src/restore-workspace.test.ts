@@ -125,6 +125,31 @@ describe('a workspace that is put back', { timeout: 60_000 }, () => {
     expect([next.putBackTo, await runInside(next, 'cat x y')]).toEqual([encodeOffset(host.bcId, 1), 'xy'])
   })
 
+  test('an agent whose turn was stopped before it had its prompt is told in the next one, and then no more', async () => {
+    const stop = new AbortController()
+    host = await createTestHost({
+      files,
+      agentSpec: 'command:cat',
+      crashPoint: (name, step) => {
+        if (name === 'turn.run') stop.abort()
+        return step()
+      },
+    })
+    await host.lose(await host.provision(1))
+    const back = await host.provision(2, { requestId: 'r', at: 1 })
+    expect(await host.runTurn(back, false, stop.signal)).toMatchObject({ reason: 'stopped_by_user' })
+    const said = async () =>
+      (await host.events('shell_output_delta')).flatMap(({ event }) =>
+        event.case === 'stdout' ? [event.data.split(' (')[0]] : [],
+      )
+    expect(await said()).toEqual([])
+    expect(await host.runTurn(back, false)).toMatchObject({ reason: 'completed' })
+    const told = 'The user has put the working directory back to an earlier state'
+    expect(await said()).toEqual([told])
+    expect(await host.runTurn(back, false)).toMatchObject({ reason: 'completed' })
+    expect(await said()).toEqual([told, 'the prompt'])
+  })
+
   test.for(['restore.commit', 'restore.events'] as const)(
     'is there once when the worker dies at %s and does it again',
     async (name) => {

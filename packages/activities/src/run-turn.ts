@@ -62,10 +62,15 @@ export function createRunTurn(
           const { promptSuffix } = session.config
           const prompt = wholePrompt(text, promptSuffix)
           phase('turn')
+          let began = false
+          const onBegin = () => {
+            began = true
+          }
           const end = await deps.crashPoint('turn.run', () =>
-            work(deps, session, input, prompt, control, tail.signal),
+            work(deps, session, input, prompt, control, tail.signal, onBegin),
           )
-          session.putBackTo = undefined
+          // As the log has it: one that was stopped before it began has told the agent nothing.
+          if (began) session.putBackTo = undefined
           return end
         } finally {
           cancelled.removeEventListener('abort', onCancel)
@@ -95,6 +100,7 @@ async function work(
   prompt: string,
   control: TurnControl,
   tailSignal: AbortSignal,
+  onBegin: () => void,
 ): Promise<TurnResult> {
   const { eventLog } = deps
   const { bcId, log, server, workspace } = session
@@ -127,6 +133,7 @@ async function work(
       agent: session.config.agentSpec,
       ...(agent.brain && { brain: agent.brain }),
     })
+    onBegin()
     const turn = agent.runTurn(
       { turnId: input.turn.turnId, prompt, continued: input.continued, ...noticeFor(session) },
       control.signal,

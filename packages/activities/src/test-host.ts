@@ -53,8 +53,8 @@ export interface TestHost {
   provision(incarnation: number, recovery?: Recovery): Promise<HostSession>
   /** The same on another host, while this one does not know of it. */
   provisionElsewhere(incarnation: number): Promise<HostSession>
-  /** A turn in the session's sandbox, as a worker runs it; fails when it must go on in another one. */
-  runTurn(session: HostSession, continued: boolean): Promise<TurnResult>
+  /** A turn in the session's sandbox, as a worker runs it, until its user stops it; fails when it must go on in another one. */
+  runTurn(session: HostSession, continued: boolean, stop?: AbortSignal): Promise<TurnResult>
   /** Gives the sandbox up in good order. */
   release(session: HostSession): Promise<void>
   /** The end of the session's turn. */
@@ -198,13 +198,19 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
           turnId: 'turn-1',
         },
       ),
-    async runTurn(session, continued) {
+    async runTurn(session, continued, stop) {
       const promptBlobId = await blobs.put(Buffer.from('the prompt'), never)
       const turn = { turnId: 'turn-1', promptBlobId, source: 'API' }
-      return new MockActivityEnvironment({}, { logger: quiet }).run(
-        createRunTurn(deps, createConfigBlobs(blobs), sessionsOf(session)),
-        { ...scope, incarnation: session.incarnation, turn, number: 1, timeoutMs: 60_000, continued },
-      )
+      const environment = new MockActivityEnvironment({}, { logger: quiet })
+      stop?.addEventListener('abort', () => environment.cancel(), { once: true })
+      return environment.run(createRunTurn(deps, createConfigBlobs(blobs), sessionsOf(session)), {
+        ...scope,
+        incarnation: session.incarnation,
+        turn,
+        number: 1,
+        timeoutMs: 60_000,
+        continued,
+      })
     },
     release: (session) => endSession(deps, sessionsOf(session), session),
     removeBlob: (id) => rmSync(join(folder, 'blobs', id.slice(7, 9), id)),

@@ -15,9 +15,14 @@ describe('the embedded agent with the scripted brain', () => {
   })
   afterEach(async () => host.dispose())
 
-  const open = (exported?: Uint8Array, maxSteps = 50) =>
+  const open = (exported?: Uint8Array, maxSteps = 50, news = '') =>
     createEmbeddedAdapter({ clock: systemClock, env: {}, maxSteps }).open(
-      { bcId: 'bc-1', config: contractConfig('embedded:scripted'), host, ...(exported ? { exported } : {}) },
+      {
+        bcId: 'bc-1',
+        config: contractConfig('embedded:scripted'),
+        host: { ...host, news: () => news },
+        ...(exported ? { exported } : {}),
+      },
       never,
     )
 
@@ -183,18 +188,27 @@ describe('the embedded agent with the scripted brain', () => {
     expect(outcome).toMatchObject({ outcome: 'completed', summary: expect.stringContaining('the last word') })
   })
 
-  test('is told what it must know in the middle of a turn, once, and begins the prompt anew', async () => {
-    const turn = { prompt: 'run: echo again >> a.txt', continued: true, notice: 'Look first.\n\n' }
-    const first = await open()
-    await follow(first, { prompt: turn.prompt })
-    const second = await open(await first.exportSession(never))
-    await follow(second, turn)
-    const { events } = await follow(await open(await second.exportSession(never)), turn)
-    expect(events).toEqual([])
-    expect(await read('a.txt')).toBe('again\nagain\n')
-    const messages = new TextDecoder().decode(await second.exportSession(never))
-    expect(messages.split('Look first.')).toHaveLength(2)
-  })
+  test.for([
+    ['nothing else', ''],
+    ['news of its user', 'A file has changed.\n\n'],
+  ] as const)(
+    'is told what it must know in the middle of a turn, once, with %s, and begins the prompt anew',
+    async ([, news]) => {
+      const turn = { prompt: 'run: echo again >> a.txt', continued: true, notice: 'Look first.\n\n' }
+      const first = await open()
+      await follow(first, { prompt: turn.prompt })
+      const second = await open(await first.exportSession(never), 50, news)
+      await follow(second, turn)
+      const exported = await second.exportSession(never)
+      const { events } = await follow(await open(exported), turn)
+      expect(events).toEqual([])
+      expect(await read('a.txt')).toBe('again\nagain\n')
+      const { messages } = JSON.parse(new TextDecoder().decode(exported))
+      const told = JSON.stringify(messages)
+      expect(told.split('Look first.')).toHaveLength(2)
+      expect(told).toContain(JSON.stringify(news).slice(1, -1))
+    },
+  )
 
   test('ends a turn that never ends by its number of steps', async () => {
     const { outcome } = await follow(await open(undefined, 3), { prompt: 'run: true\n'.repeat(10) })

@@ -39,8 +39,9 @@ export function createEmbeddedSession(deps: EmbeddedSessionDeps): AgentSession {
       state.messages.push({
         role: 'user',
         content:
-          host.news() +
+          // First: by its beginning it is known again.
           notice +
+          host.news() +
           (turn.continued && state.turnId !== turn.turnId ? continuedNote : '') +
           turn.prompt,
       })

@@ -62,8 +62,8 @@ describe('a command at work', () => {
         host: local,
         ...(exported && { exported }),
       })
-    const end = async (session: AgentSession, turnId: string) => {
-      const running = session.runTurn({ turnId, prompt: 'p', continued: true }, never)
+    const end = async (session: AgentSession, turnId: string, notice = '') => {
+      const running = session.runTurn({ turnId, prompt: 'p', continued: true, notice }, never)
       for (;;) {
         const step = await running.next()
         if (step.done) return step.value
@@ -78,6 +78,14 @@ describe('a command at work', () => {
     expect(await lines()).toBe('x\n')
     await end(second, 'turn-2')
     expect(await lines()).toBe('x\nx\n')
+    // What it must know makes it begin anew, once.
+    await end(second, 'turn-2', 'Look first.')
+    expect(await lines()).toBe('x\nx\nx\n')
+    const third = open(await second.exportSession(never))
+    expect(await end(third, 'turn-2', 'Look first.')).toEqual(outcome)
+    expect(await lines()).toBe('x\nx\nx\n')
+    await end(third, 'turn-2', 'Look again.')
+    expect(await lines()).toBe('x\nx\nx\nx\n')
   })
 
   test('is told when the turn goes on after a cut', async () => {
@@ -86,8 +94,9 @@ describe('a command at work', () => {
   })
 
   test('is told what it must know before it goes on', async () => {
-    const { events } = await run('cat', { continued: true, notice: 'Look first.\n\n' })
-    expect(stdout(events)).toMatch(/^Look first\.[^]*cut off[^]*the prompt$/)
+    const host = { ...local, news: () => 'A file has changed.\n\n' }
+    const { events } = await run('cat', { continued: true, notice: 'Look first.\n\n' }, host)
+    expect(stdout(events)).toMatch(/^Look first\.\s+A file has changed\.[^]*cut off[^]*the prompt$/)
   })
 
   test('says how a missing program becomes visible', async () => {

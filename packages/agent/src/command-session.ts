@@ -34,11 +34,12 @@ export function createCommandSession(deps: CommandSessionDeps): AgentSession {
 
   async function* runTurn(turn: TurnRequest, signal: AbortSignal): AsyncGenerator<TaskEvent, TurnOutcome> {
     const { notice = '' } = turn
-    if (turn.continued && notice === '' && ended?.turnId === turn.turnId) return ended.outcome
+    const wasTold = notice === '' || ended?.notice === notice
+    if (turn.continued && wasTold && ended?.turnId === turn.turnId) return ended.outcome
     const folder = `${host.home}/.tutti/${encodeURIComponent(turn.turnId)}`
     const promptFile = `${folder}/prompt`
     const prompt = new TextEncoder().encode(
-      host.news() + notice + (turn.continued ? continuedNote : '') + turn.prompt,
+      notice + host.news() + (turn.continued ? continuedNote : '') + turn.prompt,
     )
     const line = buildCommandLine(command, new TextDecoder().decode(prompt), promptFile)
     await writeHomeFile(host, promptFile, prompt, 'replace', signal)
@@ -135,7 +136,7 @@ export function createCommandSession(deps: CommandSessionDeps): AgentSession {
     const outcome = outcomeOf()
     await host.toolEnded(signal)
     // After the capture and before the event at which the session is exported: this end comes with its files.
-    ended = { turnId: turn.turnId, outcome }
+    ended = { turnId: turn.turnId, outcome, ...(notice !== '' && { notice }) }
     yield { type: 'tool_call_completed', callId, toolName: 'shell', outcome: ok ? 'ok' : 'error', result }
     return outcome
 

@@ -4,6 +4,8 @@ import type { TurnOutcome } from './port.ts'
 export interface EndedTurn {
   readonly turnId: string
   readonly outcome: TurnOutcome
+  /** What its program was told in front of the prompt. */
+  readonly notice?: string
 }
 
 export function encodeEndedTurn(ended: EndedTurn): Uint8Array {
@@ -12,8 +14,8 @@ export function encodeEndedTurn(ended: EndedTurn): Uint8Array {
 
 /** Undefined for a version that is not known: then the program is started again, as if it had not ended. */
 export function decodeEndedTurn(bytes: Uint8Array): EndedTurn | undefined {
-  const { version, turnId, outcome } = JSON.parse(new TextDecoder().decode(bytes)) as EndedTurn & {
+  const { version, ...ended } = JSON.parse(new TextDecoder().decode(bytes)) as EndedTurn & {
     readonly version: number
   }
-  return version === 1 ? { turnId, outcome } : undefined
+  return version === 1 ? ended : undefined
 }

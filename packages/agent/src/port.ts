@@ -54,7 +54,10 @@ export interface TurnRequest {
   readonly prompt: string
   /** The turn was cut off before and goes on: its work so far is in the workspace, its session was imported. */
   readonly continued: boolean
-  /** What the agent must know before it goes on with `prompt`, with the space behind it; also when it knows the prompt already. */
+  /**
+   * What the agent must know before it goes on with `prompt`, with the space behind it; also when it knows the prompt already. It is the
+   * same in every attempt: an agent that has it in its session goes on from there.
+   */
   readonly notice?: string
 }
 

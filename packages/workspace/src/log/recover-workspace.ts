@@ -20,7 +20,7 @@ export interface RecoveredWorkspace {
   readonly capturedAt: number | undefined
   /** What the user has changed and no sandbox has got yet, in log order. It comes on top of all that. */
   readonly pending: readonly FileSync[]
-  /** Paths that the user has changed since the agent's last turn began. */
+  /** Paths that the user has changed in a sandbox, and no turn that began after it has ended: the agent may not know. */
   readonly synced: readonly Uint8Array[]
   /** The agent's own repository; undefined while it is as it was made. */
   readonly git: RecoveredGitState | undefined
@@ -32,7 +32,7 @@ export interface RecoveredWorkspace {
   readonly before: RecoveryEvent['reason'] | undefined
   /** What the agent exported last of its session. */
   readonly exported: BlobId | undefined
-  /** Somebody had the workspace put back, and no turn has ended since: the agent may not know. */
+  /** Somebody had the workspace put back, and no turn that began after it has ended: the agent may not know. */
   readonly restored: Restored | undefined
   /** Tool calls that were under way when the last sandbox was lost. */
   readonly openCalls: readonly OpenCall[]
@@ -88,6 +88,10 @@ export async function recoverWorkspace(
   const missing = new Map<string, RecoveryEvent['missing'][number]>()
   const pending = new Map<string, CapturedChange>()
   const synced = new Map<string, Uint8Array>()
+  /** What there was to tell when the turn began. */
+  let given:
+    | { readonly synced: ReadonlyMap<string, Uint8Array>; readonly restored: Restored | undefined }
+    | undefined
   let commit: string | undefined
   let manifestDigest: string | undefined
   let hasCaptures = false
@@ -127,20 +131,21 @@ export async function recoverWorkspace(
         break
       case 'file_sync':
         pending.set(event.commandId, changeOfEvent(event))
-        synced.set(keyOf(event), eventPath(event))
         break
       case 'ack': {
         // From here on the sandbox has it: what it captured before was made without.
         const change = pending.get(event.commandId)
         if (!change) break
         pending.delete(event.commandId)
-        changes.set(pathKey(changePath(change)), change)
-        missing.delete(pathKey(changePath(change)))
+        const path = changePath(change)
+        changes.set(pathKey(path), change)
+        missing.delete(pathKey(path))
+        synced.set(pathKey(path), path)
         manifestDigest = undefined
         break
       }
       case 'turn_started':
-        synced.clear()
+        given = { synced: new Map(synced), restored }
         break
       case 'workspace_captured':
         hasCaptures = true
@@ -162,7 +167,10 @@ export async function recoverWorkspace(
         states.reset()
         break
       case 'turn_ended':
-        restored = undefined
+        // Not before: until then a lost sandbox may take with it that the agent was told.
+        for (const [key, path] of given?.synced ?? []) if (synced.get(key) === path) synced.delete(key)
+        if (given?.restored === restored) restored = undefined
+        given = undefined
         break
       default:
         calls.take(event)
