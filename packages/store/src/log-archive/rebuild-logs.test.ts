@@ -8,7 +8,15 @@ import {
   type Archive,
   type BlobStore,
 } from '@tutti/blob-store'
-import { agentId, ensembleId, initialAgentState, systemClock, type AgentState, type LogId } from '@tutti/core'
+import {
+  agentId,
+  ensembleId,
+  initialAgentState,
+  systemClock,
+  type AgentState,
+  type BlobId,
+  type LogId,
+} from '@tutti/core'
 import { encodeRunEvent, type RunEvent } from '@tutti/protocol'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createSqliteStore, type SqliteStore } from '../sqlite/sqlite-store.ts'
@@ -58,15 +66,21 @@ const write = (log: LogId, ...events: RunEvent[]) =>
     never,
   )
 
-async function newAgent(fields: { readonly ensemble?: ReturnType<typeof ensembleId> } = {}) {
+async function newAgent(
+  fields: {
+    readonly ensemble?: ReturnType<typeof ensembleId>
+    readonly title?: string
+    readonly configBlobId?: BlobId
+  } = {},
+) {
   const bcId = agentId(Date.now(), randomBytes(10))
   const row = {
     bcId,
     owner: 'ann',
-    title: 'Fix it',
+    title: fields.title ?? 'Fix it',
     repository: 'shop',
     agentSpec: 'command:x',
-    configBlobId: await put('{"config":1}'),
+    configBlobId: fields.configBlobId ?? (await put('{"config":1}')),
     createdAt: 5,
     state: initialAgentState,
     ...(fields.ensemble && { ensembleId: fields.ensemble, childIndex: 0 }),
@@ -214,7 +228,25 @@ test('an ensemble comes back with its attempts and its agents', async () => {
     never,
   )
   expect(items.map(({ bcId: child }) => child)).toEqual([bcId])
-  expect(await rebuilt.catalog.blobRefs.has('ann', prompt, never)).toBe(true)
+  for (const blob of [prompt, configBlobId, resultBlobId])
+    expect(await rebuilt.catalog.blobRefs.has('ann', blob, never)).toBe(true)
+})
+
+test('a hash in a title, a question or a setting lets nobody read, and the prompt of a turn does', async () => {
+  const [secret, prompt, waiting] = [await put('of bob'), await put('one'), await put('two')]
+  const configBlobId = await put(JSON.stringify({ promptSuffix: secret, setupCommand: `: ${secret}` }))
+  const bcId = await newAgent({ title: `Show ${secret}`, configBlobId })
+  const turn = { turnId: 't1', promptBlobId: prompt, source: 'API' }
+  const queue = [{ ...turn, turnId: 't2', promptBlobId: waiting }]
+  const state: AgentState = { status: 'RUNNING', paused: false, current: turn, queue }
+  await write(bcId, { type: 'turn_started', turnId: 't1', turn: 1, incarnation: 1, agent: 'x' })
+  const openQuestion = { questionId: 'q', text: secret }
+  await lost.catalog.agents.project(bcId, { logSequence: 1, state, openQuestion }, never)
+  await seal()
+  await rebuild()
+  const may = (id: BlobId) => rebuilt.catalog.blobRefs.has('ann', id, never)
+  expect(await Promise.all([prompt, waiting, configBlobId].map(may))).toEqual([true, true, true])
+  expect(await may(secret)).toBe(false)
 })
 
 test('what the database has is left alone: an agent at work, an ensemble under way, what both became since', async () => {
