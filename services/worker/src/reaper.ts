@@ -11,7 +11,7 @@ export interface ReaperDeps extends EndReplacedDeps, ReleaseSlotsDeps {
   readonly sandboxes: Pick<HostSandboxProvider, 'reap'>
   readonly mirrors: Pick<Mirrors, 'sweep'>
   readonly blobs: Pick<BlobStore, 'removeLeftovers'>
-  /** Milliseconds that a mirror of a repository stays which nobody works on any more. */
+  /** Milliseconds that a mirror of a repository stays that no agent or ensemble has ever worked on. */
   readonly retentionMs: number
   readonly cacheDir: string
   /** Paths in it that this process uses. */
@@ -46,7 +46,7 @@ const fileChores: Readonly<Record<string, Chore>> = {
   mirrors: async ({ mirrors, catalog, clock, retentionMs, log }, signal) => {
     const inUse = () => catalog.repositories.listInUse(signal)
     const removed = await mirrors.sweep({ inUse, unusedSince: clock.now() - retentionMs }, signal)
-    if (removed.length > 0) log.info({ mirrors: removed }, 'removed mirrors that nobody works on')
+    if (removed.length > 0) log.info({ mirrors: removed }, 'removed mirrors that nobody has worked on')
   },
   bundles: ({ cacheDir, bundles }) => removeOldBundles(cacheDir, bundles),
 }

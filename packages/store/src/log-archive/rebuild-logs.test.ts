@@ -8,7 +8,15 @@ import {
   type Archive,
   type BlobStore,
 } from '@tutti/blob-store'
-import { agentId, ensembleId, initialAgentState, systemClock, type AgentState, type LogId } from '@tutti/core'
+import {
+  agentId,
+  ensembleId,
+  initialAgentState,
+  systemClock,
+  type AgentState,
+  type BlobId,
+  type LogId,
+} from '@tutti/core'
 import { encodeRunEvent, type RunEvent } from '@tutti/protocol'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createSqliteStore, type SqliteStore } from '../sqlite/sqlite-store.ts'
@@ -58,15 +66,21 @@ const write = (log: LogId, ...events: RunEvent[]) =>
     never,
   )
 
-async function newAgent(fields: { readonly ensemble?: ReturnType<typeof ensembleId> } = {}) {
+async function newAgent(
+  fields: {
+    readonly ensemble?: ReturnType<typeof ensembleId>
+    readonly title?: string
+    readonly configBlobId?: BlobId
+  } = {},
+) {
   const bcId = agentId(Date.now(), randomBytes(10))
   const row = {
     bcId,
     owner: 'ann',
-    title: 'Fix it',
+    title: fields.title ?? 'Fix it',
     repository: 'shop',
     agentSpec: 'command:x',
-    configBlobId: await put('{"config":1}'),
+    configBlobId: fields.configBlobId ?? (await put('{"config":1}')),
     createdAt: 5,
     state: initialAgentState,
     ...(fields.ensemble && { ensembleId: fields.ensemble, childIndex: 0 }),
@@ -214,7 +228,125 @@ test('an ensemble comes back with its attempts and its agents', async () => {
     never,
   )
   expect(items.map(({ bcId: child }) => child)).toEqual([bcId])
-  expect(await rebuilt.catalog.blobRefs.has('ann', prompt, never)).toBe(true)
+  for (const blob of [prompt, configBlobId, resultBlobId])
+    expect(await rebuilt.catalog.blobRefs.has('ann', blob, never)).toBe(true)
+})
+
+test('a hash in a title, a question or a setting lets nobody read, and the prompt of a turn does', async () => {
+  const [secret, prompt, waiting] = [await put('of bob'), await put('one'), await put('two')]
+  const configBlobId = await put(JSON.stringify({ promptSuffix: secret, setupCommand: `: ${secret}` }))
+  const bcId = await newAgent({ title: `Show ${secret}`, configBlobId })
+  const turn = { turnId: 't1', promptBlobId: prompt, source: 'API' }
+  const queue = [{ ...turn, turnId: 't2', promptBlobId: waiting }]
+  const state: AgentState = { status: 'RUNNING', paused: false, current: turn, queue }
+  await write(bcId, { type: 'turn_started', turnId: 't1', turn: 1, incarnation: 1, agent: 'x' })
+  const openQuestion = { questionId: 'q', text: secret }
+  await lost.catalog.agents.project(bcId, { logSequence: 1, state, openQuestion }, never)
+  await seal()
+  await rebuild()
+  const may = (id: BlobId) => rebuilt.catalog.blobRefs.has('ann', id, never)
+  expect(await Promise.all([prompt, waiting, configBlobId].map(may))).toEqual([true, true, true])
+  expect(await may(secret)).toBe(false)
+})
+
+test('what the database has is left alone: an agent at work, an ensemble under way, what both became since', async () => {
+  const id = ensembleId(Date.now(), randomBytes(10))
+  const bcId = await newAgent({ ensemble: id })
+  const configBlobId = await put('{"config":2}')
+  const row = {
+    ensembleId: id,
+    owner: 'ann',
+    title: 'All',
+    repository: 'shop',
+    strategy: 'merge',
+    createdAt: 4,
+  }
+  await lost.catalog.ensembles.insert({ ...row, configBlobId, childIds: [bcId] }, [], never)
+  await lost.eventLog.create(id, 'ann', never)
+  await write(bcId, { type: 'turn_started', turnId: 't1', turn: 1, incarnation: 1, agent: 'x' })
+  await write(id, { type: 'phase', phase: 'CHILDREN_RUNNING' })
+  const current = { turnId: 't1', promptBlobId: await put('one'), source: 'API' }
+  const state: AgentState = { status: 'RUNNING', paused: false, current, queue: [] }
+  await lost.catalog.agents.project(bcId, { logSequence: 1, state }, never)
+  await lost.catalog.ensembles.project(id, { logSequence: 1, phase: 'CHILDREN_RUNNING' }, never)
+  await seal()
+  await lost.catalog.agents.project(bcId, { logSequence: 1, state, turns: 7 }, never)
+  const attempt = {
+    bcId,
+    status: 'IDLE',
+    reason: 'completed',
+    base: 'b',
+    commit: 'c1',
+    filesChanged: 1,
+    summary: 'new',
+    detail: '',
+  } as const
+  await lost.catalog.attempts.put(id, attempt, never)
+  const all = async () => ({
+    agent: await lost.catalog.agents.get('ann', bcId, never),
+    ensemble: await lost.catalog.ensembles.get('ann', id, never),
+    attempts: await lost.catalog.attempts.list(id, never),
+    heads: [await lost.eventLog.head(bcId, never), await lost.eventLog.head(id, never)],
+  })
+  const before = await all()
+  const again = rebuildLogs({ ...lost, archive, blobs, clock: systemClock }, never)
+  expect(await Array.fromAsync(again)).toMatchObject([{ there: true }, { there: true }])
+  expect(await all()).toEqual(before)
+})
+
+test.each(['agents.insert', 'agents.saveState', 'agents.markStarted', 'idempotency.claim', 'agents.project'])(
+  'a rebuild that was killed after %s goes on',
+  async (step) => {
+    const bcId = await newAgent()
+    await write(bcId, { type: 'sandbox', incarnation: 1, state: 'ready', commit: 'base' })
+    const state: AgentState = { status: 'RUNNING', paused: false, queue: [] }
+    await lost.catalog.agents.project(bcId, { logSequence: 1, state, baseCommit: 'base' }, never)
+    const savedState = {
+      blobId: await put('s'),
+      offsetKey: 'o',
+      savedAt: 3,
+      status: 'IDLE',
+      version: 1,
+    } as const
+    await lost.catalog.agents.saveState(bcId, savedState, never)
+    await seal()
+    const [aggregate, method] = step.split('.') as ['agents', 'insert']
+    const catalog = {
+      ...rebuilt.catalog,
+      [aggregate]: {
+        ...rebuilt.catalog[aggregate],
+        [method]: async (...args: Parameters<SqliteStore['catalog']['agents']['insert']>) => {
+          await rebuilt.catalog[aggregate][method](...args)
+          throw new Error('killed')
+        },
+      },
+    }
+    const killed = rebuildLogs({ ...rebuilt, catalog, archive, blobs, clock: systemClock }, never)
+    await expect(Array.fromAsync(killed)).rejects.toThrow('killed')
+    await rebuild()
+    expect(await rebuilt.catalog.agents.get('ann', bcId, never)).toMatchObject({
+      state: { status: 'ERROR' },
+      starting: false,
+      savedState,
+      logSequence: 2,
+    })
+    const claim = rebuilt.catalog.idempotency.claim('ann', `base/${bcId}`, 'base', 'another', never)
+    expect(await claim).toEqual({ answer: 'base', repeated: true })
+    expect((await rebuilt.eventLog.head(bcId, never)).last).toBe(2)
+  },
+)
+
+test('a database that is older than the archive is brought up to it', async () => {
+  const bcId = await newAgent()
+  await write(bcId, { type: 'text_delta', text: 'one' })
+  await lost.catalog.agents.project(bcId, { logSequence: 1, state: idle }, never)
+  await seal()
+  await rebuild()
+  await write(bcId, { type: 'text_delta', text: 'two' })
+  await lost.catalog.agents.project(bcId, { logSequence: 2, state: idle, turns: 2 }, never)
+  await seal()
+  await rebuild()
+  expect(await rebuilt.catalog.agents.get('ann', bcId, never)).toMatchObject({ logSequence: 2, turns: 2 })
 })
 
 test('of a log with a damaged or missing segment, what comes before it is rebuilt, and the rest is told of', async () => {

@@ -3,6 +3,7 @@ import { TuttiError, type BlobId, type Clock, type LogId } from '@tutti/core'
 import { decodeSegment } from '@tutti/protocol/wire'
 import type { Catalog } from '../catalog/port.ts'
 import type { ArchivedRecord, EventLog } from '../event-log/port.ts'
+import { ifFound } from './if-found.ts'
 import type { LogAbout } from './log-about.ts'
 import { restoreBlobRefs } from './restore-blob-refs.ts'
 import { restoreRows } from './restore-rows.ts'
@@ -66,7 +67,7 @@ async function rebuildLog(
 ): Promise<RebuiltLog> {
   const { archive, eventLog } = deps
   const { log } = places[0]!
-  const before = await headOf(eventLog, log, signal)
+  const before = (await ifFound(eventLog.head(log, signal)))?.last
   const end = Math.max(...places.map(({ last }) => last))
   let last = before ?? 0
   let about: LogAbout | undefined
@@ -97,12 +98,3 @@ async function rebuildLog(
   }
   return { log, there: before !== undefined && before >= end, last, ...(problem && { problem }) }
 }
-
-const headOf = (eventLog: EventLog, log: LogId, signal: AbortSignal): Promise<number | undefined> =>
-  eventLog.head(log, signal).then(
-    (head) => head.last,
-    (error: unknown) => {
-      if (TuttiError.from(error).code === 'not_found') return undefined
-      throw error
-    },
-  )

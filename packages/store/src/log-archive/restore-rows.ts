@@ -2,6 +2,7 @@ import { isEnsembleEnd, TuttiError, type AgentState, type LogId } from '@tutti/c
 import { decodeRunEvent, encodeRunEvent } from '@tutti/protocol'
 import type { AgentRow, EnsembleRow } from '../catalog/port.ts'
 import type { ArchivedRecord } from '../event-log/port.ts'
+import { ifFound } from './if-found.ts'
 import type { LogAbout } from './log-about.ts'
 import type { RebuildDeps } from './rebuild-logs.ts'
 
@@ -12,8 +13,12 @@ interface Restored {
   readonly records: readonly ArchivedRecord[]
 }
 
-/** Writes the rows of an agent or an ensemble as its newest segment has them, brought up to its records. */
+/**
+ * Writes the rows of an agent or an ensemble as its newest segment has them, brought up to its records. A row that the database has is left
+ * alone, unless it is older than the archive.
+ */
 export async function restoreRows(deps: RebuildDeps, restored: Restored, signal: AbortSignal): Promise<void> {
+  if (await isThere(deps, restored, signal)) return
   const { owner, about } = restored
   const { repository } = about.row
   if (!/[:/]/.test(repository)) {
@@ -33,6 +38,19 @@ export async function restoreRows(deps: RebuildDeps, restored: Restored, signal:
   }
   if (about.kind === 'agent') await restoreAgent(deps, restored, about.row, signal)
   else await restoreEnsemble(deps, restored, about.row, about.attempts, signal)
+}
+
+/** A row begins at 0, and the last step of a rebuild takes it to the end of its log: before that one goes on where it was killed. */
+async function isThere({ catalog }: RebuildDeps, restored: Restored, signal: AbortSignal): Promise<boolean> {
+  const { owner, about, records } = restored
+  const row = await ifFound<AgentRow | EnsembleRow>(
+    about.kind === 'agent'
+      ? catalog.agents.get(owner, about.row.bcId, signal)
+      : catalog.ensembles.get(owner, about.row.ensembleId, signal),
+  )
+  if (!row || row.logSequence === 0) return false
+  // The row that was archived may be newer than the records that could be had.
+  return row.logSequence >= Math.min(about.row.logSequence, records.at(-1)?.sequence ?? 0)
 }
 
 async function restoreAgent(deps: RebuildDeps, restored: Restored, row: AgentRow, signal: AbortSignal) {
@@ -59,6 +77,12 @@ async function restoreAgent(deps: RebuildDeps, restored: Restored, row: AgentRow
   }
   const { last } = await eventLog.head(bcId, signal)
   const { hadSandbox, turns, baseCommit = log.firstCommit, branch, prUrl } = row
+  if (row.savedState) await agents.saveState(bcId, row.savedState, signal)
+  if (baseCommit) {
+    const base = `base/${row.ensembleId ?? bcId}`
+    await catalog.idempotency.claim(restored.owner, base, 'base', baseCommit, signal)
+  }
+  await agents.markStarted(bcId, signal)
   await agents.project(
     bcId,
     {
@@ -75,11 +99,6 @@ async function restoreAgent(deps: RebuildDeps, restored: Restored, row: AgentRow
     },
     signal,
   )
-  if (row.savedState) await agents.saveState(bcId, row.savedState, signal)
-  await agents.markStarted(bcId, signal)
-  if (!baseCommit) return
-  const base = `base/${row.ensembleId ?? bcId}`
-  await catalog.idempotency.claim(restored.owner, base, 'base', baseCommit, signal)
 }
 
 async function restoreEnsemble(
@@ -97,13 +116,13 @@ async function restoreEnsemble(
   // Nobody works on it any more: its agents go on one by one.
   const phase = hasEnded ? row.phase : 'ERROR'
   const reason = hasEnded ? row.reason : 'sandbox_lost'
+  await eventLog.close(log, signal)
+  await catalog.ensembles.markStarted(ensembleId, signal)
   await catalog.ensembles.project(
     ensembleId,
     { logSequence: last, phase, ...(reason && { reason }), ...(resultBlobId && { resultBlobId }) },
     signal,
   )
-  await catalog.ensembles.markStarted(ensembleId, signal)
-  await eventLog.close(log, signal)
 }
 
 /** What its turn was is gone with whoever worked on it; it is the first in the queue, and a message goes on with it. */
