@@ -149,7 +149,7 @@ describe.skipIf(!temporalPath)('the git repository that a lost sandbox leaves', 
       'run: ls .git | grep lock; git config --unset filter.slow.clean; git status --porcelain | wc -l; git add -A; git commit -qm all; git log --format=%s -1; cat n1 n2000',
     )
     await agent.waitFor((event) => JSON.stringify(event).includes('adding'))
-    await agent.waitFor((event) => event.type === 'file_change' && event.path === 'n2000')
+    await agent.waitFor((event) => event.type === 'workspace_captured' && event.entries > 2000)
     killAll(sandboxesOf(stack).flat())
     expect((await agent.rest()).state?.reason).toBe('completed')
     const events = await agent.events()
