@@ -1,5 +1,5 @@
-import { TuttiError, visibleText } from '@tutti/core'
-import { foldersOf, importCommit, type ImportRequest, type MadeCommit } from './fast-import.ts'
+import { foldersOf, TuttiError, visibleText } from '@tutti/core'
+import { importCommit, type ImportRequest, type MadeCommit } from './fast-import.ts'
 import { identityEnvironment } from './hardened.ts'
 import {
   createBlobs,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { TuttiError } from '@tutti/core'
+import { foldersOf, TuttiError } from '@tutti/core'
 import { gitDate, identity } from './hardened.ts'
 import { withLockRepair } from './lock-repair.ts'
 import type { TreeChange } from './port.ts'
@@ -194,12 +194,6 @@ function checkChanges(changes: ImportRequest['changes']): void {
       if (present.has(folder)) refuse(Buffer.from(folder, 'latin1'), 'is a file and a folder at once')
     }
   }
-}
-
-/** Every folder that a path lies in, outermost first. */
-export function foldersOf(path: string): readonly string[] {
-  const parts = path.split('/').slice(0, -1)
-  return parts.map((_, index) => parts.slice(0, index + 1).join('/'))
 }
 
 function refuse(path: Uint8Array, why: string, field = 'path'): never {

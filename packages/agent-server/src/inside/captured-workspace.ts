@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs'
-import { pathProblem } from '@tutti/core'
+import { foldersOf, pathProblem } from '@tutti/core'
 import type { FileSkipReason } from '@tutti/protocol'
 import {
   changePath,
@@ -30,7 +30,6 @@ import {
   type KnownPaths,
   type WorkspaceSummary,
 } from './workspace-state.ts'
-import { ancestors } from './empty-folders.ts'
 import { openFolder } from './open-folder.ts'
 import { belowAny } from './below-any.ts'
 import type { LookedAt, WorkspaceLook } from './workspace-look.ts'
@@ -149,7 +148,7 @@ export function createCapturedWorkspace({
       for await (const { change, content } of changes) {
         const key = pathKey(changePath(change))
         // The user's version comes also where the agent has made its folder read-only.
-        for (const folder of [...ancestors([key])].reverse()) openFolder(absolute(folder))
+        for (const folder of foldersOf(key)) openFolder(absolute(folder))
         await applyChange(root, change, content)
         given.add(key)
         const written = writtenPath(change, absolute(key))

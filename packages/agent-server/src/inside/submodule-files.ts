@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs'
-import { TuttiError } from '@tutti/core'
+import { foldersOf, TuttiError } from '@tutti/core'
 import { pathBytes, pathKey, scanTree, type ScannedFile, type ScannedTree } from '@tutti/workspace'
 import { belowAny } from './below-any.ts'
 import { emptyFolders } from './empty-folders.ts'
@@ -146,12 +146,6 @@ function divide(
   const kept = divideIgnored(candidates, wasKept, policy)
   for (const key of candidates.keys()) if (!kept.has(key)) left.add(key)
   return { left, folders: [...folders] }
-}
-
-/** The folders on the way to a path, outermost first. */
-function foldersOf(key: string): string[] {
-  const parts = key.split('/')
-  return parts.slice(1).map((_, index) => parts.slice(0, index + 1).join('/'))
 }
 
 /** Which of this folder and those that it lies in are not there. */

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path'
-import { TuttiError } from '@tutti/core'
+import { foldersOf, TuttiError } from '@tutti/core'
 import { isFolder, scanFile, scanTree, type ScannedFile, type ScannedTree } from '@tutti/workspace'
 import { belowAny } from './below-any.ts'
 import { ancestors, emptyFolders } from './empty-folders.ts'
@@ -234,7 +234,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
   function plainFile(key: string, known: Before): ScannedFile | undefined {
     if (isRuleFile(key) || isGitlink(key) || lastFolders.has(key) || belowAny(new Set(gitlinks.keys()))(key))
       return
-    const above = [...ancestors([key])]
+    const above = [...foldersOf(key)]
     if (!above.every((folder) => lastFolders.has(folder) && !known.has(folder) && isFolder(root, folder)))
       return
     const file = scanFile(root, key)

@@ -31,7 +31,7 @@ export function addSync(program: Command, cli: Cli): void {
     .addHelpText(
       'after',
       examples(
-        'tutti sync bc-0191f3 ~/work/app',
+        'tutti sync bc-0191f3 ./app',
         'tutti sync bc-0191f3 . --once',
         'tutti sync bc-0191f3 . --background',
       ),

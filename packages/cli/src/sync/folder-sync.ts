@@ -1,5 +1,5 @@
 import type { TuttiClient } from '@tutti/client'
-import { TuttiError } from '@tutti/core'
+import { foldersOf, TuttiError } from '@tutti/core'
 import type { LocalPath, LocalScan, LocalTree } from './local-tree.ts'
 import { changedMeanwhile, foldedKey, type Blocked, type LocalWriter } from './local-writer.ts'
 import { decide } from './decide.ts'
@@ -89,21 +89,16 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
   /** A name that the disk would take for this one; nobody shall be overwritten by another's name. */
   function collision(key: string, names: ReadonlyMap<string, string>): Blocked {
     if (!deps.ignoresCase) return undefined
-    for (let end = key.indexOf('/'); ; end = key.indexOf('/', end + 1)) {
-      const part = end < 0 ? key : key.slice(0, end)
+    for (const part of [...foldersOf(key), key]) {
       const there = names.get(foldedKey(part))
       if (there !== undefined && there !== part)
         return `its name is that of ${Buffer.from(there, 'latin1').toString()} on a disk that ignores case`
-      if (end < 0) return undefined
     }
+    return undefined
   }
 
   function addNames(names: Map<string, string>, key: string): void {
-    for (let end = key.indexOf('/'); ; end = key.indexOf('/', end + 1)) {
-      const part = end < 0 ? key : key.slice(0, end)
-      names.set(foldedKey(part), part)
-      if (end < 0) break
-    }
+    for (const part of [...foldersOf(key), key]) names.set(foldedKey(part), part)
   }
 
   function namesOf(keys: Iterable<string>): Map<string, string> {
@@ -301,10 +296,7 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
 
     async settle(what) {
       const ancestors = new Set<string>()
-      if (what === 'all')
-        for (const key of known)
-          for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1))
-            ancestors.add(key.slice(0, slash))
+      if (what === 'all') for (const key of known) for (const folder of foldersOf(key)) ancestors.add(folder)
       const scan =
         what === 'told' ? undefined : await tree.scan((key) => known.has(key) || ancestors.has(key), signal)
       const keys = scan ? new Set([...known, ...scan.paths.keys()]) : new Set([...dirty, ...left.keys()])

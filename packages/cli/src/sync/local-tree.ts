@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream, lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { BlobId } from '@tutti/core'
+import { foldersOf, type BlobId } from '@tutti/core'
 import {
   isRacy,
   pathBytes,
@@ -54,8 +54,7 @@ export function createLocalTree(folder: string): LocalTree {
   const path = (key: string) => Buffer.concat([Buffer.from(`${folder}/`), pathBytes(key)])
 
   function blockedBy(key: string): string | undefined {
-    for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1)) {
-      const parent = key.slice(0, slash)
+    for (const parent of foldersOf(key)) {
       const stats = lstatSync(path(parent), { throwIfNoEntry: false })
       if (!stats) return undefined
       if (!stats.isDirectory()) return parent

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
-import { TuttiError, type BlobId } from '@tutti/core'
+import { foldersOf, TuttiError, type BlobId } from '@tutti/core'
 import {
   ReadWorkspaceResponseSchema,
   type ReadWorkspaceRequest,
@@ -173,13 +173,6 @@ function replacedBy(own: readonly CapturedChange[]): (path: Uint8Array) => boole
     if (change.state.fileType !== 'dir') leaves.add(key)
   }
   return (path) => folders.has(pathKey(path)) || foldersOf(pathKey(path)).some((folder) => leaves.has(folder))
-}
-
-function foldersOf(key: string): string[] {
-  const found: string[] = []
-  for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1))
-    found.push(key.slice(0, slash))
-  return found
 }
 
 const entryPart = ({ path, mode, size }: { path: Uint8Array; mode: string; size: number }): Part => ({
