@@ -232,11 +232,11 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
 
   /** A file of which nothing but its content or its existence is new. */
   function plainFile(key: string, known: Before): ScannedFile | undefined {
-    if (isRuleFile(key) || isGitlink(key) || lastFolders.has(key) || belowAny(new Set(gitlinks.keys()))(key))
-      return
-    const above = [...foldersOf(key)]
-    if (!above.every((folder) => lastFolders.has(folder) && !known.has(folder) && isFolder(root, folder)))
-      return
+    if (isRuleFile(key) || isGitlink(key) || lastFolders.has(key)) return
+    // No walk goes into a submodule, so its folders are none of these.
+    const isPlain = (folder: string) =>
+      lastFolders.has(folder) && !known.has(folder) && isFolder(root, folder)
+    if (!foldersOf(key).every(isPlain)) return
     const file = scanFile(root, key)
     return file && file.stat.size <= maxLookedAt ? file : undefined
   }
