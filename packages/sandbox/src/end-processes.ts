@@ -26,7 +26,8 @@ export function sandboxProcesses(state: SandboxState): number[] {
       if (namespace) for (const pid of processesInNamespace(namespace)) found.add(pid)
     }
   }
-  if (state.isolation === 'none') {
+  // A namespace without a known first process is one whose bwrap died before it told of it.
+  if (state.isolation === 'none' || !state.init) {
     for (const pid of processesMarked(`${sandboxMarker}=${state.id}`)) found.add(pid)
   }
   found.delete(process.pid)

@@ -13,6 +13,7 @@ import type { Exec, ExecRequest, LimitName, Sandbox, SandboxSpec } from './port.
 import { capProcesses } from './process-cap.ts'
 import type { ResourceGroup } from './resource-group.ts'
 import { mountedLimitHit, type SandboxDisk } from './sandbox-disk.ts'
+import { sandboxMarker } from './sandbox-marker.ts'
 import { writeState, type SandboxState } from './sandbox-state.ts'
 import { seccompFilter } from './seccomp-filter.ts'
 import { startProgram } from './start-program.ts'
@@ -116,7 +117,7 @@ export function createLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
       argv: launchArgv(group.prefix, spec.policy.limits.fileBytes, bwrap),
       cwd: '/',
       // bwrap's own environment stays readable inside, as that of process 1.
-      env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },
+      env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', [sandboxMarker]: state.id },
       secret: profile.map((argument) => `${argument}\0`).join(''),
       tells: true,
       ...(filter ? { filter } : {}),
@@ -132,7 +133,11 @@ export function createLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
     const init = told === '' ? undefined : (JSON.parse(told) as { 'child-pid': number })['child-pid']
     const start = init === undefined ? undefined : processStart(init)
     if (init !== undefined && start !== undefined) await remember({ init: { pid: init, start } })
-    void program.exec.exit.then(() => (gone = true))
+    void program.exec.exit.then(() => {
+      gone = true
+      // One whose bwrap dies early, before the kernel was told that it shall die with it, would live on and hold our pipes open.
+      for (const pid of sandboxProcesses(state)) signalProcess(pid, 'SIGKILL')
+    })
     return program.exec
   }
 

@@ -90,6 +90,22 @@ describe('isolation by bubblewrap', () => {
     expect(allowed.output()).toBe('plain\n')
   })
 
+  // A bwrap that is killed early leaves a child that nobody told to die with it: one that lives on, or one that waits for it for good.
+  test.each([
+    ['which then starts', 'sleep 0.2; exec bwrap "$@"'],
+    ['which is not known by its pid', 'exec 4>&-; exec sleep 1000'],
+  ])('SBX-06: a bwrap that dies early takes its child along, %s', async (_, child) => {
+    const early = `case "$*" in *--info-fd*) (${child}) & kill -9 $$;; esac; exec bwrap "$@"`
+    const { folder } = setUp()
+    const bubblewrapPath = join(folder, 'early-bwrap')
+    writeFileSync(bubblewrapPath, `#!/bin/sh\n${early}\n`, { mode: 0o755 })
+    const { sandbox, exit } = await setUp({ bubblewrapPath, limiter: 'watchdog' }).run('sleep 1000')
+    // With the last end of its output.
+    await expect(exit).resolves.toMatchObject({ signal: 'SIGKILL' })
+    expect(await sandbox.alive(never)).toBe('gone')
+    await expect.poll(() => livingMarked(sandbox.ref.id), within).toEqual([])
+  })
+
   test('runs one main program; everything else goes through it', async () => {
     const { run } = setUp()
     const { sandbox, exit } = await run('true')
