@@ -1,0 +1,42 @@
+import type { CrashPointName } from '@tutti/core'
+
+/**
+ * Which test file dies at which durable steps, `crash-points-of-….test.ts`: together all that there are, each once. A list is what one test
+ * goes through, in that order.
+ */
+export const crashPointsOf = {
+  /**
+   * Of stores and of the start: what one ensemble goes through, in the order of its life. Each step costs two crashes, and a turn survives
+   * three: one of the steps that a turn begins anew after, for each ensemble.
+   */
+  stores: [
+    ['log.append', 'release.sandbox', 'log.archive'],
+    ['catalog.write', 'ensemble.gather'],
+    ['blob.put', 'ensemble.combine'],
+    ['ensemble.start', 'admit.lease', 'provision.sandbox', 'deliver.push'],
+  ],
+  /** Of the turns of an ensemble and of what becomes of them, in the same manner. */
+  turns: [
+    ['hydrate.workspace', 'ensemble.verify'],
+    ['turn.run', 'deliver.pull_request'],
+    ['turn.checkpoint', 'deliver.record'],
+    ['turn.checkpoint_event', 'agent.state'],
+    ['turn.checkpoint_kept'],
+  ],
+  agents: [
+    /** Two of the start of a single agent, and what a turn does, of which each has a turn of its own. */
+    [
+      'agent.start',
+      'provision.mirror',
+      'provision.setup',
+      'capture.contents',
+      'capture.git_state',
+      'capture.events',
+      'turn.session',
+    ],
+    /** A workspace that is put back by hand. */
+    ['restore.commit', 'restore.events'],
+    /** Only with a bucket. */
+    ['blob.multipart'],
+  ],
+} as const satisfies Readonly<Record<string, readonly (readonly CrashPointName[])[]>>
