@@ -10,7 +10,7 @@ import type { ActivityDeps } from './deps.ts'
 import { orFail, sandboxLost } from './fail.ts'
 import { createOpenQuestion, type OpenQuestion } from './open-question.ts'
 import { createOwnedBlobs } from './owned-blobs.ts'
-import { limitDetail } from './sandbox-limit.ts'
+import { limitBehind, limitDetail } from './sandbox-limit.ts'
 import { saveSession } from './save-session.ts'
 import { saveStatesDuringTurn } from './save-states-during-turn.ts'
 import { createTurnControl, type TurnControl, type TurnStop } from './turn-control.ts'
@@ -173,7 +173,7 @@ async function work(
     if (error.code === 'aborted') throw sandboxLost('Another incarnation writes this log now.')
     if (error.code === 'internal') throw thrown
     const reason: Reason = error.detail['reason'] === 'rate_limited' ? 'rate_limited' : 'agent_error'
-    return await failed(session, events, reason, error.message)
+    return await failed(session, events, reason, error.message, error)
   } finally {
     await unwinding.done()
     question.close()
@@ -266,7 +266,7 @@ async function ended(
   const { server, workspace, controller } = session
   session.stopped = true
   if (stop.kind === 'lost') {
-    const limit = session.sandbox.limitHit()
+    const limit = limitBehind(session.sandbox)
     if (limit) return { reason: 'resource_limit', failed: true, detail: limitDetail(limit) }
     throw sandboxLost(stop.detail)
   }
@@ -318,9 +318,10 @@ async function failed(
   events: TurnEvents,
   reason: Reason,
   detail: string,
+  error?: TuttiError,
 ): Promise<TurnResult> {
   await events.closeCalls('error')
-  const limit = session.sandbox.limitHit()
+  const limit = limitBehind(session.sandbox, error)
   if (limit) return { reason: 'resource_limit', failed: true, detail: limitDetail(limit) }
   session.summary ||= detail
   return { reason, failed: true, detail: detail.slice(0, 1024) }

@@ -66,7 +66,9 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
     state: FileState,
     content: AsyncIterable<Uint8Array> | undefined,
     batch: BlobBatch,
+    ahead: ReadonlySet<BlobId>,
   ) => {
+    if (!content && ahead.has(state.hash)) return
     if (!content) throw new TuttiError('internal', 'A captured file came without its content.')
     if (state.size <= maxBatched) return batch.add(state.hash, Buffer.concat(await Array.fromAsync(content)))
     const id = await blobs.put(content, taking)
@@ -93,14 +95,18 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
 
   const sinkOf = (synced: readonly FileSync[]): CaptureSink => {
     const batch = createBlobBatch(blobs, taking)
+    const ahead = new Set<BlobId>()
     const captured: CapturedChange[] = []
     const others: RunEvent[] = []
     let commits = 0
     let state: RecoveredGitState | undefined
     return {
+      async content(content) {
+        ahead.add(await blobs.put(content, taking))
+      },
       async change(change, content) {
         const file = changedFile(change)
-        if (file) await store(file, content, batch)
+        if (file) await store(file, content, batch, ahead)
         captured.push(change)
       },
       async skipped(path, reason, size) {

@@ -1,6 +1,6 @@
 import { TuttiError } from '@tutti/core'
 import type { CallMessage } from './link/call.ts'
-import { contentHead, packEndHead, packHead } from './wire-change.ts'
+import { contentEndHead, contentHead, packEndHead, packHead } from './wire-change.ts'
 
 /** The content messages that follow a change, until its size has come. */
 export async function* contentOf(
@@ -21,13 +21,24 @@ export async function* contentOf(
 }
 
 /** The bytes of a pack, until the message that says that it is whole. */
-export async function* packOf(messages: AsyncIterator<CallMessage>): AsyncGenerator<Uint8Array> {
+export const packOf = (messages: AsyncIterator<CallMessage>): AsyncGenerator<Uint8Array> =>
+  untilEnd(messages, packHead, packEndHead, 'The pack of a commit ended before it was whole.')
+
+/** Content of which the size is not known before its end. */
+export const contentUntilEnd = (messages: AsyncIterator<CallMessage>): AsyncGenerator<Uint8Array> =>
+  untilEnd(messages, contentHead, contentEndHead, 'The content of a file ended before it was whole.')
+
+async function* untilEnd(
+  messages: AsyncIterator<CallMessage>,
+  head: string,
+  endHead: string,
+  problem: string,
+): AsyncGenerator<Uint8Array> {
   for (;;) {
     const next = await messages.next()
-    const head = next.done ? undefined : next.value.head
-    if (head === packEndHead) return
-    if (head !== packHead)
-      throw new TuttiError('data_loss', 'The pack of a commit ended before it was whole.', {})
+    const said = next.done ? undefined : next.value.head
+    if (said === endHead) return
+    if (said !== head) throw new TuttiError('data_loss', problem, {})
     yield next.value.bytes
   }
 }

@@ -29,7 +29,12 @@ export interface GitStateReport {
 }
 
 export interface CaptureSink {
-  /** Called once for each change, in path order. For a file or link, `content` are the bytes that were hashed. */
+  /** Content of a large file, in front of the change that it belongs to: its hash is known when it was read. Maybe no such change comes. */
+  content(content: AsyncIterable<Uint8Array>): Promise<void>
+  /**
+   * Called once for each change, in path order. For a file or link, `content` are the bytes that were hashed; undefined when {@link content}
+   * has had them.
+   */
   change(change: CapturedChange, content: AsyncIterable<Uint8Array> | undefined): Promise<void>
   skipped(path: Uint8Array, reason: FileSkipReason, size: number | undefined): Promise<void>
   /** After the changes, at most once. `pack` is whole, but not checked; false refuses it, and the next one will not build on it. */

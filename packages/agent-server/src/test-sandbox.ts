@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -167,13 +168,14 @@ export function recordCapture(): Recorded {
     contents,
     skipped,
     sink: {
+      async content(content) {
+        const bytes = Buffer.concat(await Array.fromAsync(content))
+        contents.set(`sha256_${createHash('sha256').update(bytes).digest('hex')}`, bytes)
+      },
       async change(change, content) {
         changes.push(change)
         const file = changedFile(change)
-        if (!file) return
-        const parts: Uint8Array[] = []
-        for await (const part of content!) parts.push(part)
-        contents.set(file.hash, Buffer.concat(parts))
+        if (file && content) contents.set(file.hash, Buffer.concat(await Array.fromAsync(content)))
       },
       async skipped(path, reason) {
         skipped.push({ path: Buffer.from(path).toString('latin1'), reason })

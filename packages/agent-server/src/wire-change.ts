@@ -12,9 +12,14 @@ export interface WireChange {
   readonly size?: number
   readonly hash?: BlobId
   readonly ignored?: true
+  /** Only in a capture: no content follows, since it came before the change, behind a head `{ content: true }`. */
+  readonly ahead?: true
 }
 
 export const contentHead = 'content'
+
+/** Behind content that comes before its change. */
+export const contentEndHead = 'content_end'
 
 /** In front of the changes of a hydration come the bytes of its pack, if it has one, and then a message that says it is whole. */
 export const packHead = 'pack'

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import { PassThrough } from 'node:stream'
+import type { BlobId } from '@tutti/core'
 import type { Exec } from '@tutti/sandbox'
+import { changePath, pathKey } from '@tutti/workspace'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createLink } from '../link/link.ts'
 import type { AgentServer } from '../port.ts'
@@ -138,9 +140,7 @@ describe('a capture that somebody else reports', () => {
     ['a link without a target', { ...created, fileType: 'symlink', mode: '120000', size: 0 }],
     ['a path that is no base64', { ...created, path: '\n"' }],
     ['a path that is a list', { ...created, path: [97] }],
-    ['a path out of the workspace', { ...created, path: path64('../a') }],
-    ['a path into .git', { action: 'deleted', path: path64('.git/config'), base: hash }],
-    ['an empty path', { action: 'deleted', path: '', base: hash }],
+    ['a path without end', { ...created, path: path64('a'.repeat(100_000)) }],
     ['a field too many', { ...created, extra: 1 }],
     ['a change that is none', null],
   ])('is refused for %s, before the sink sees it', async (_why, change) => {
@@ -166,16 +166,73 @@ describe('a capture that somebody else reports', () => {
       './',
       'p/'.repeat(2499) + 'xx',
     ].flatMap((path) => [
-      [path.slice(0, 20), withContent({ ...created, path: path64(path) })] as const,
+      [path.slice(0, 20), withContent({ ...created, path: path64(path) }), path.slice(0, 4352)] as const,
       [
         `the end of ${path.slice(0, 20)}`,
         [message({ change: { action: 'deleted', path: path64(path) } })],
+        path.slice(0, 4352),
       ] as const,
     ]),
-  )('SEC-01 is refused for %j, before the sink sees it', async (_path, change) => {
-    const { recorded, result } = await captureOf(...change, message({ summary }), done(summary))
-    expect(result).toMatchObject(refused)
-    expect(recorded).toMatchObject({ changes: [], skipped: [] })
+  )(
+    'SEC-01 a change of %j is refused and told of, and everything else is taken',
+    async (_path, change, told) => {
+      const whole = { ...summary, changes: 3 }
+      const { recorded, result } = await captureOf(
+        ...withContent(created),
+        ...change,
+        ...withContent({ ...created, path: path64('z.txt') }),
+        message({ summary: whole }),
+        done(whole),
+      )
+      expect(result).toEqual(whole)
+      expect(recorded.changes.map((taken) => pathKey(changePath(taken)))).toEqual(['a.txt', 'z.txt'])
+      expect(recorded.skipped).toEqual([{ path: told, reason: 'unsafe_name' }])
+    },
+  )
+
+  test('SEC-02 a change below a link of the same capture is refused and told of, and the link is taken', async () => {
+    const link = { ...created, path: path64('out'), fileType: 'symlink', mode: '120000' }
+    const whole = { ...summary, changes: 3 }
+    const { recorded, result } = await captureOf(
+      ...withContent(link),
+      ...withContent({ ...created, path: path64('out/tmp/pwn') }),
+      ...withContent({ ...created, path: path64('z.txt') }),
+      message({ summary: whole }),
+      done(whole),
+    )
+    expect(result).toEqual(whole)
+    expect(recorded.changes.map((taken) => pathKey(changePath(taken)))).toEqual(['out', 'z.txt'])
+    expect(recorded.skipped).toEqual([{ path: 'out/tmp/pwn', reason: 'unsafe_name' }])
+  })
+
+  const ahead: Forgery[] = [
+    message({ content: true }),
+    (c, say) => say({ t: 'msg', c, head: 'content' }, content),
+    message('content_end'),
+  ]
+  const aheadOf = (change: object) => message({ change: { ...change, ahead: true } })
+
+  test('is taken when content comes before its change, also when no change comes for it', async () => {
+    const { recorded, result } = await captureOf(
+      ...ahead,
+      aheadOf(created),
+      ...ahead,
+      message({ summary }),
+      done(summary),
+    )
+    expect(result).toEqual(summary)
+    expect(recorded.contents.get(hash as BlobId)).toEqual(content)
+  })
+
+  test.each<[string, Forgery[]]>([
+    ['of another hash', [...ahead, aheadOf({ ...created, hash: `sha256_${'0'.repeat(64)}` })]],
+    ['of another size', [...ahead, aheadOf({ ...created, size: 1 })]],
+    ['that never came', [aheadOf(created)]],
+    ['that has no end', [...ahead.slice(0, 2), aheadOf(created)]],
+  ])('is refused for content %s', async (_why, forgeries) => {
+    const { recorded, result } = await captureOf(...forgeries, message({ summary }), done(summary))
+    expect(result).toMatchObject({ code: 'data_loss' })
+    expect(recorded.changes).toEqual([])
   })
 
   test.each<[string, unknown]>([

@@ -1,15 +1,18 @@
 import { isDeepStrictEqual } from 'node:util'
-import { TuttiError } from '@tutti/core'
+import { createHash } from 'node:crypto'
+import { foldersOf, limits, pathProblem, TuttiError, type BlobId } from '@tutti/core'
 import { changedFile, changePath, pathKey, type CapturedChange } from '@tutti/workspace'
-import { contentOf } from '../content-of.ts'
+import { contentOf, contentUntilEnd } from '../content-of.ts'
+import type { CallMessage } from '../link/call.ts'
 import type { OutgoingCall } from '../link/caller.ts'
 import type { CaptureSink, CaptureSummary } from '../port.ts'
-import { fromWireChange } from '../wire-change.ts'
+import { fromWireChange, type WireChange } from '../wire-change.ts'
 import { hashChecked } from './hash-checked.ts'
-import { captureHead, captureSummary, reported } from './reported.ts'
+import { captureHead, captureSummary, maxSkippedPathBytes, reported } from './reported.ts'
 
 /**
- * Hands a running capture to the sink. The inside takes it for done only when the sink has taken everything.
+ * Hands a running capture to the sink. The inside takes it for done only when the sink has taken everything. A change of a path that nobody
+ * may write is refused by itself: to the sink it is skipped.
  *
  * @param onWhole called when all of it is here: from then on giving up would leave the inside in doubt of what was taken
  * @throws TuttiError `data_loss` for what no capture can find; the sink has then only what came before it.
@@ -23,23 +26,30 @@ export async function receiveCapture(
   const changesInOrder = createOrder()
   const skippedInOrder = createOrder()
   const bounded = createBound()
-  const leaves = createLeaves()
+  const isBelowLeaf = createLeaves()
+  const ahead = new Map<BlobId, number>()
   let changes = 0
   let hasState = false
   let takesState = true
   for (let next = await messages.next(); !next.done; next = await messages.next()) {
-    const { change, skipped, gitState, summary } = reported(
+    const { content, change, skipped, gitState, summary } = reported(
       captureHead,
       next.value.head,
       'a part of a capture',
     )
-    if (change) {
+    if (content) {
+      bounded(noPath)
+      const { hash, size } = await receiveContent(messages, sink)
+      ahead.set(hash, size)
+    } else if (change) {
       const captured = fromWireChange(change)
-      changesInOrder(changePath(captured))
-      bounded(changePath(captured))
-      leaves(captured)
+      const path = changePath(captured)
+      bounded(path)
       changes += 1
-      await receiveChange(captured, messages, sink)
+      const isUnsafe = pathProblem(path) !== undefined
+      if (!isUnsafe) changesInOrder(path)
+      if (isUnsafe || isBelowLeaf(captured)) await refuseChange(captured, change, messages, sink)
+      else await receiveChange(captured, change, ahead, messages, sink)
     } else if (skipped) {
       const path = Buffer.from(skipped.path, 'base64')
       skippedInOrder(path)
@@ -65,13 +75,54 @@ export async function receiveCapture(
   throw new TuttiError('data_loss', 'The agent server reported a capture without a summary.')
 }
 
+type Messages = AsyncIterator<CallMessage>
+
+async function receiveContent(
+  messages: Messages,
+  sink: CaptureSink,
+): Promise<{ readonly hash: BlobId; readonly size: number }> {
+  const digest = createHash('sha256')
+  let size = 0
+  const hashed = async function* () {
+    for await (const chunk of contentUntilEnd(messages)) {
+      size += chunk.length
+      if (size > limits.maxFileBytes)
+        throw new TuttiError('data_loss', 'The agent server reported a file that is larger than any may be.')
+      digest.update(chunk)
+      yield chunk
+    }
+  }
+  const content = hashed()
+  await sink.content(content)
+  for await (const _ of content) void _
+  return { hash: `sha256_${digest.digest('hex')}`, size }
+}
+
+async function refuseChange(
+  change: CapturedChange,
+  { ahead }: WireChange,
+  messages: Messages,
+  sink: CaptureSink,
+): Promise<void> {
+  const size = changedFile(change)?.size
+  if (size !== undefined && !ahead) for await (const _ of contentOf(messages, size)) void _
+  await sink.skipped(changePath(change).subarray(0, maxSkippedPathBytes), 'unsafe_name', size)
+}
+
 async function receiveChange(
   change: CapturedChange,
-  messages: AsyncIterator<{ head: unknown; bytes: Uint8Array }>,
+  wire: WireChange,
+  ahead: ReadonlyMap<BlobId, number>,
+  messages: Messages,
   sink: CaptureSink,
 ): Promise<void> {
   const file = changedFile(change)
   if (!file) return sink.change(change, undefined)
+  if (wire.ahead) {
+    if (ahead.get(file.hash) !== file.size)
+      throw new TuttiError('data_loss', 'The agent server reported a file whose content never came.')
+    return sink.change(change, undefined)
+  }
   const content = hashChecked(contentOf(messages, file.size), file.hash)
   await sink.change(change, content)
   // A sink that has the blob already need not read it; what follows is found behind it all the same.
@@ -80,6 +131,8 @@ async function receiveChange(
 
 /** All of a capture waits in memory until it is whole. In paths, and in bytes of them. */
 const [maxPaths, maxPathBytes] = [1_000_000, 128 << 20]
+
+const noPath = new Uint8Array()
 
 function createBound(): (path: Uint8Array) => void {
   let paths = 0
@@ -93,16 +146,14 @@ function createBound(): (path: Uint8Array) => void {
 }
 
 /** Nothing is written below a file or link of the same capture: nobody could make that. */
-function createLeaves(): (change: CapturedChange) => void {
+function createLeaves(): (change: CapturedChange) => boolean {
   const found = new Set<string>()
   return (change) => {
-    if (change.action === 'deleted') return
+    if (change.action === 'deleted') return false
     const key = pathKey(change.state.path)
-    for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1)) {
-      if (found.has(key.slice(0, slash)))
-        throw new TuttiError('data_loss', 'The agent server reported a path below one that is no folder.')
-    }
+    if (foldersOf(key).some((folder) => found.has(folder))) return true
     if (change.state.fileType !== 'dir') found.add(key)
+    return false
   }
 }
 

@@ -49,7 +49,7 @@ export const captureSummary: ZodType<CaptureSummary> = captureSummaryFields
 /** No path of Linux is longer, nor the target of a link, in bytes. */
 const maxPathBytes = 4096
 /** What a walk cannot look at because its path is too long has one name more. */
-const maxSkippedPathBytes = maxPathBytes + 256
+export const maxSkippedPathBytes = maxPathBytes + 256
 /** Of a sparse file, where the file system allows it. */
 const maxSkippedSize = 2 ** 63
 
@@ -59,6 +59,8 @@ const base64 = (maxBytes: number) =>
     .min(1)
     .max(Math.ceil(maxBytes / 3) * 4)
 
+/** Of a change any text that fits: one that no capture may have is refused by itself, and the rest is taken. */
+const changedPath = z.base64().max(64 << 10)
 const path = base64(maxPathBytes).refine((text) => pathProblem(Buffer.from(text, 'base64')) === undefined, {
   error: 'an unsafe path',
 })
@@ -69,6 +71,7 @@ const file = {
   size: count.max(limits.maxFileBytes),
   hash: blobId,
   ignored: z.exactOptional(z.literal(true)),
+  ahead: z.exactOptional(z.literal(true)),
 }
 const symlink = {
   fileType: z.literal('symlink'),
@@ -78,8 +81,8 @@ const symlink = {
   ignored: z.exactOptional(z.literal(true)),
 }
 const folder = { fileType: z.literal('dir'), mode: z.literal('040000') }
-const created = { action: z.literal('created'), path }
-const modified = { action: z.literal('modified'), path, base: blobId }
+const created = { action: z.literal('created'), path: changedPath }
+const modified = { action: z.literal('modified'), path: changedPath, base: blobId }
 
 const maxWrong = 1000
 
@@ -93,7 +96,7 @@ export const hydrated = captureSummaryFields.extend({
 
 const change = z.discriminatedUnion('action', [
   // An empty folder that goes had no content.
-  z.strictObject({ action: z.literal('deleted'), path, base: z.exactOptional(blobId) }),
+  z.strictObject({ action: z.literal('deleted'), path: changedPath, base: z.exactOptional(blobId) }),
   z.discriminatedUnion('fileType', [
     z.strictObject({ ...created, ...file }),
     z.strictObject({ ...created, ...symlink }),
@@ -138,6 +141,7 @@ const gitState = z.strictObject({
 /** One message of a capture that is not content. */
 export const captureHead = z
   .strictObject({
+    content: z.literal(true).optional(),
     change: change.optional(),
     skipped: skipped.optional(),
     gitState: gitState.optional(),

@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs'
-import { foldersOf, pathProblem } from '@tutti/core'
+import { foldersOf, pathProblem, TuttiError } from '@tutti/core'
 import type { FileSkipReason } from '@tutti/protocol'
 import {
   changePath,
@@ -19,7 +19,7 @@ import type { CapturedRepository } from './repository/captured-repository.ts'
 import type { PathHints } from './path-hints.ts'
 import type { ActivityLook, AgentActivity } from './agent-activity.ts'
 import { expectFiles } from './vanished-files.ts'
-import { readContent, type ReadContent } from './read-content.ts'
+import { readContent, type ReadContent, type TakeContent } from './read-content.ts'
 import {
   knownFolder,
   nowNs,
@@ -36,7 +36,10 @@ import type { LookedAt, WorkspaceLook } from './workspace-look.ts'
 
 /** Takes what a capture finds, in path order. */
 export interface CaptureOutput {
-  change(change: CapturedChange, content: ReadContent | undefined): Promise<void>
+  /** The content of a large file. The change that it belongs to comes next, or none when it could not be read to its end. */
+  content: TakeContent
+  /** `content` is there for a file or link, but for one whose content was the last that {@link content} has taken. */
+  change(change: CapturedChange, content: Uint8Array | undefined): Promise<void>
   skipped(path: Uint8Array, reason: FileSkipReason, size: number | undefined): Promise<void>
   /** The agent's own repository, when it has changed. */
   gitState(report: GitStateReport, pack: AsyncIterable<Uint8Array>): Promise<void>
@@ -92,7 +95,8 @@ export interface CapturedWorkspaceParts {
 }
 
 interface Difference {
-  readonly changes: AsyncIterable<[CapturedChange, ReadContent | undefined]>
+  /** @param take gets the contents of large files, each before its change; without it they are only hashed */
+  changes(take?: TakeContent): AsyncIterable<[CapturedChange, Uint8Array | undefined]>
   readonly next: KnownPaths
   readonly changed: ReadonlySet<string>
   readonly skips: Map<string, FileSkipReason>
@@ -129,7 +133,6 @@ export function createCapturedWorkspace({
         signal.throwIfAborted()
         const content = await readContent(absolute(key), file, isIgnored(key))
         next.set(key, content.known)
-        await content.dispose()
       }
       for (const key of tree.empty) next.set(key, knownFolder)
       known = next
@@ -166,7 +169,7 @@ export function createCapturedWorkspace({
 
     async look(signal) {
       const found = await walkedDifference(known, signal)
-      for await (const _ of found.changes) void _
+      for await (const _ of found.changes()) void _
       const notLogged = new Map(absorbed)
       for (const key of found.changed) notLogged.delete(key)
       return summarize(found.next, notLogged, found.changed.size)
@@ -174,7 +177,7 @@ export function createCapturedWorkspace({
 
     async absorb(signal) {
       const found = await walkedDifference(known, signal)
-      for await (const _ of found.changes) void _
+      for await (const _ of found.changes()) void _
       for (const key of found.changed) if (!absorbed.has(key)) absorbed.set(key, known.get(key))
       known = found.next
       found.taken()
@@ -215,7 +218,7 @@ export function createCapturedWorkspace({
 
   async function putOut(found: Difference, output: CaptureOutput): Promise<number> {
     let changes = 0
-    for await (const [change, content] of found.changes) {
+    for await (const [change, content] of found.changes(output.content)) {
       changes += 1
       await output.change(change, content)
     }
@@ -259,6 +262,20 @@ export function createCapturedWorkspace({
     return { ...difference(tree, from, keys, signal), taken }
   }
 
+  /** A file that may only have been touched is hashed first, so that nothing of a large one goes over again. */
+  async function readChanged(
+    key: string,
+    file: ScannedFile,
+    isIgnored: boolean,
+    earlier: KnownFile | undefined,
+    take: TakeContent | undefined,
+  ): Promise<ReadContent> {
+    const read = (to?: TakeContent) => readContent(absolute(key), file, isIgnored, to)
+    if (!earlier || BigInt(earlier.size) !== file.stat.size) return read(take)
+    const content = await read()
+    return content.bytes || isSame(earlier, content.known) ? content : read(take)
+  }
+
   /** What is there now at these paths beside `from`; `next` and `changed` are whole when `changes` has come to its end. */
   function difference(
     tree: LookedAt,
@@ -276,7 +293,7 @@ export function createCapturedWorkspace({
     for (const key of tree.unreadable) skips.set(key, 'unreadable')
     for (const key of tree.leftOut) skips.set(key, 'ignored')
 
-    async function* changes(): AsyncGenerator<[CapturedChange, ReadContent | undefined]> {
+    async function* changes(take?: TakeContent): AsyncGenerator<[CapturedChange, Uint8Array | undefined]> {
       for (const key of [...keys].sort()) {
         signal.throwIfAborted()
         const before = from.get(key)
@@ -314,27 +331,25 @@ export function createCapturedWorkspace({
           skips.set(key, 'too_large')
           continue
         }
-        const content = await readContent(absolute(key), file, isIgnored).catch(
+        const content = await readChanged(key, file, isIgnored, earlier, take).catch(
           (error: NodeJS.ErrnoException) => {
+            // The host does not take it any more.
+            if (error instanceof TuttiError) throw error
             // Gone or swapped since the walk: the next capture sees what became of it.
             if (!['ENOENT', 'ENOTDIR', 'ELOOP', 'EINVAL'].includes(error.code ?? ''))
               skips.set(key, 'unreadable')
           },
         )
         if (!content) continue
-        try {
-          next.set(key, content.known)
-          if (earlier && isSame(earlier, content.known)) continue
-          changed.add(key)
-          const state = stateOf(path, content.known)
-          yield [{ action: earlier ? 'modified' : 'created', state, ...base }, content]
-        } finally {
-          await content.dispose()
-        }
+        next.set(key, content.known)
+        if (earlier && isSame(earlier, content.known)) continue
+        changed.add(key)
+        const state = stateOf(path, content.known)
+        yield [{ action: earlier ? 'modified' : 'created', state, ...base }, content.bytes]
       }
     }
     return {
-      changes: changes(),
+      changes,
       next,
       changed,
       skips,

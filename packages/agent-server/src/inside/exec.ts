@@ -155,10 +155,11 @@ function startError(program: string, cwd: string | undefined, cause: NodeJS.Errn
     )
   }
   if (cause.code === 'EAGAIN' || cause.code === 'ENOMEM') {
+    const limit = cause.code === 'EAGAIN' ? 'pids' : 'memory'
     return new TuttiError(
       'resource_exhausted',
       `${program} cannot be started: the sandbox has no processes or memory left.`,
-      { program, reason: 'resource_limit' },
+      { program, reason: 'resource_limit', limit },
       cause,
     )
   }

@@ -3,7 +3,14 @@ import { changedFile, pathBytes } from '@tutti/workspace'
 import { contentOf } from '../content-of.ts'
 import type { CallHandler } from '../link/callee.ts'
 import type { CallStream } from '../link/call.ts'
-import { changesEndHead, contentHead, fromWireChange, toWireChange, type WireChange } from '../wire-change.ts'
+import {
+  changesEndHead,
+  contentEndHead,
+  contentHead,
+  fromWireChange,
+  toWireChange,
+  type WireChange,
+} from '../wire-change.ts'
 import { createAgentActivity, type AgentActivity } from './agent-activity.ts'
 import { createAgentWork, type AgentWork } from './agent-work.ts'
 import {
@@ -12,6 +19,7 @@ import {
   type CapturedWorkspace,
   type HostChange,
 } from './captured-workspace.ts'
+import { diskFull } from './disk-full.ts'
 import { startEgressRelay } from './egress-relay.ts'
 import { endOtherProcesses, otherProcesses } from './end-processes.ts'
 import { runExec, type ExecParams } from './exec.ts'
@@ -146,9 +154,7 @@ export function createHandlers(): {
     },
     async readFile({ path, maxBytes }: { path: string; maxBytes: number }, call: CallStream) {
       const bytes = await readWorkspaceFile(need().settings.workdir, path, maxBytes)
-      for (let start = 0; start < bytes.length; start += 64 << 10) {
-        await call.send(contentHead, bytes.subarray(start, start + (64 << 10)))
-      }
+      for (const part of partsOf(bytes)) await call.send(contentHead, part)
     },
     async writeFile({ path }: { path: string }, call: CallStream) {
       const parts: Uint8Array[] = []
@@ -163,8 +169,15 @@ export function createHandlers(): {
       await endOtherProcesses(settings.isolated, settings.stopGraceMs)
     },
   }
+  const named = ([name, handle]: [string, CallHandler]): [string, CallHandler] => [
+    name,
+    (params, call, signal) =>
+      handle(params, call, signal).catch((thrown: unknown) => {
+        throw (ready && diskFull(thrown, ready.settings.home)) ?? thrown
+      }),
+  ]
   return {
-    handlers,
+    handlers: Object.fromEntries(Object.entries<CallHandler>(handlers).map(named)),
     async end() {
       if (ready) await endOtherProcesses(ready.settings.isolated, ready.settings.stopGraceMs)
     },
@@ -191,11 +204,27 @@ function endWhenVanished(error: unknown): never {
 /** Captures by hints take at most a tenth of the time. */
 const restFactor = 9
 
+const partBytes = 64 << 10
+
+function* partsOf(bytes: Uint8Array = new Uint8Array()): Generator<Uint8Array> {
+  for (let start = 0; start < bytes.length; start += partBytes) yield bytes.subarray(start, start + partBytes)
+}
+
 function captureTo(call: CallStream): CaptureOutput {
   return {
+    async content(content) {
+      await call.send({ content: true })
+      try {
+        for await (const chunk of content)
+          for (const part of partsOf(chunk)) await call.send(contentHead, part)
+      } finally {
+        await call.send(contentEndHead)
+      }
+    },
     async change(change, content) {
-      await call.send({ change: toWireChange(change) })
-      if (content) for await (const chunk of content.bytes()) await call.send(contentHead, chunk)
+      const isAhead = content === undefined && changedFile(change) !== undefined
+      await call.send({ change: { ...toWireChange(change), ...(isAhead && { ahead: true }) } })
+      for (const part of partsOf(content)) await call.send(contentHead, part)
     },
     skipped: (path, reason, size) =>
       call.send({

@@ -11,6 +11,8 @@ import { runGit } from './git.ts'
  * reconfigure or remove its `.git`, and capture must go on.
  */
 export interface IgnoredPaths {
+  /** Makes what git needs to be asked, before the agent can have filled the disk. When that fails, it is tried again with a question. */
+  prepare(): Promise<void>
   /** Of these path keys, those that are ignored; none when the rules cannot be had, which {@link problems} says. */
   of(keys: readonly string[], signal: AbortSignal): Promise<Set<string>>
   /** Ignored paths that are in the agent's index all the same; undefined when it cannot be read. Asked again only when the index or the rules have changed. */
@@ -61,6 +63,7 @@ export function createIgnoredPaths(workdir: string, home: string): IgnoredPaths 
     )
 
   return {
+    prepare: () => prepare().catch(() => {}),
     excludeMark() {
       const stat = fileAt(exclude)
       return stat ? `${stat.ino} ${stat.size} ${stat.mtimeNs} ${stat.ctimeNs}` : ''

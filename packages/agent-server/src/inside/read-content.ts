@@ -1,8 +1,6 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { constants, createReadStream } from 'node:fs'
-import { open, rm, type FileHandle } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { createHash } from 'node:crypto'
+import { constants } from 'node:fs'
+import { open, type FileHandle } from 'node:fs/promises'
 import type { BlobId } from '@tutti/core'
 import {
   readStableFile,
@@ -17,77 +15,71 @@ import { nowNs, type KnownFile } from './workspace-state.ts'
 /** Content as it was read once: what is sent is exactly what was hashed, whatever happens to the file meanwhile. */
 export interface ReadContent {
   readonly known: KnownFile
-  bytes(): AsyncIterable<Uint8Array>
-  dispose(): Promise<void>
+  /** Absent for a large file: whoever wanted its content has taken it while it was read. */
+  readonly bytes?: Uint8Array
 }
 
-/** Up to here a file is read whole; above it is copied aside, so that its hash can be known before it is sent. */
+/** Takes the content of a large file while it is read, which is before its hash and its size are known. */
+export type TakeContent = (content: AsyncIterable<Uint8Array>) => Promise<void>
+
+/** Up to here a file is read whole; above it goes to who takes it as it is read, since neither memory nor the disk need have room for it. */
 const wholeBytes = 4n << 20n
 
-/** @throws the file system's error when it is gone, unreadable or no longer what the scan saw. */
+/** @throws the file system's error when it is gone, unreadable or no longer what the scan saw; what `take` throws. */
 export async function readContent(
   path: Buffer,
   scanned: ScannedFile,
   ignored: boolean,
+  take: TakeContent = readOn,
 ): Promise<ReadContent> {
   const readAtNs = nowNs()
-  if (scanned.type === 'symlink' || scanned.stat.size <= wholeBytes) {
-    const content = scanned.type === 'symlink' ? readStableLink(path) : readStableFile(path)
-    const { bytes } = content
-    const hash: BlobId = `sha256_${createHash('sha256').update(bytes).digest('hex')}`
-    return {
-      known: {
-        ...knownFile(scanned.type, content.stat, bytes.length, hash, content.settled ? readAtNs : 0n),
-        ignored,
-      },
-      async *bytes() {
-        for (let start = 0; start < bytes.length; start += chunkBytes)
-          yield bytes.subarray(start, start + chunkBytes)
-      },
-      async dispose() {},
-    }
-  }
-  return copyAside(path, readAtNs, ignored)
+  if (scanned.type === 'file' && scanned.stat.size > wholeBytes)
+    return { known: { ...(await readPassing(path, readAtNs, take)), ignored } }
+  const content = scanned.type === 'symlink' ? readStableLink(path) : readStableFile(path)
+  const { bytes } = content
+  const hash: BlobId = `sha256_${createHash('sha256').update(bytes).digest('hex')}`
+  const known = knownFile(scanned.type, content.stat, bytes.length, hash, content.settled ? readAtNs : 0n)
+  return { known: { ...known, ignored }, bytes }
 }
 
-const chunkBytes = 64 << 10
+async function readOn(content: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const _ of content) void _
+}
 
-async function copyAside(path: Buffer, readAtNs: bigint, ignored: boolean): Promise<ReadContent> {
-  const copy = join(tmpdir(), `.tutti-${randomUUID()}`)
-  const remove = () => rm(copy, { force: true })
+async function readPassing(path: Buffer, readAtNs: bigint, take: TakeContent) {
   const source = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
     const opened = await source.stat({ bigint: true })
     if (!opened.isFile()) throw Object.assign(new Error('not a regular file'), { code: 'EINVAL' })
     const before = statTuple(opened)
-    const target = await open(copy, 'wx', 0o600)
-    const { size, hash } = await copyHashed(source, target).finally(() => target.close())
-    const stats = await source.stat({ bigint: true })
-    const after = statTuple(stats)
-    return {
-      known: { ...knownFile('file', after, size, hash, sameStat(before, after) ? readAtNs : 0n), ignored },
-      bytes: () => createReadStream(copy, { highWaterMark: chunkBytes }),
-      dispose: remove,
+    const digest = createHash('sha256')
+    let size = 0
+    const hashed = async function* () {
+      for await (const chunk of chunksOf(source, Number(opened.size))) {
+        digest.update(chunk)
+        size += chunk.length
+        yield chunk
+      }
     }
-  } catch (error) {
-    await remove()
-    throw error
+    await take(hashed())
+    const after = statTuple(await source.stat({ bigint: true }))
+    const hash: BlobId = `sha256_${digest.digest('hex')}`
+    return knownFile('file', after, size, hash, sameStat(before, after) ? readAtNs : 0n)
   } finally {
     await source.close()
   }
 }
 
-async function copyHashed(source: FileHandle, target: FileHandle): Promise<{ size: number; hash: BlobId }> {
-  const digest = createHash('sha256')
-  const buffer = Buffer.allocUnsafe(1 << 20)
-  let size = 0
-  for (;;) {
-    const { bytesRead } = await source.read(buffer, 0, buffer.length, size)
-    if (bytesRead === 0) return { size, hash: `sha256_${digest.digest('hex')}` }
-    const chunk = buffer.subarray(0, bytesRead)
-    digest.update(chunk)
-    await target.writeFile(chunk)
-    size += bytesRead
+const chunkBytes = 256 << 10
+
+/** At most `size` bytes: one that grows all the time would have no end. */
+async function* chunksOf(source: FileHandle, size: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < size;) {
+    const buffer = Buffer.allocUnsafe(Math.min(chunkBytes, size - at))
+    const { bytesRead } = await source.read(buffer, 0, buffer.length, at)
+    if (bytesRead === 0) return
+    at += bytesRead
+    yield buffer.subarray(0, bytesRead)
   }
 }
 

@@ -275,6 +275,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
 
   return {
     async begin(known, links, signal) {
+      await ignored.prepare()
       gitlinks = links
       gone = []
       seenFolders = new Set()

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { limits, TuttiError } from '@tutti/core'
 import type { FileSkipReason } from '@tutti/protocol'
 import type { GitCommit, GitStateReport } from '../../port.ts'
+import { diskFull } from '../disk-full.ts'
 import { readState, type ReadState, type Submodules } from './read-state.ts'
 import { createRepositoryGit, type RepositoryGit } from './repository-git.ts'
 import { repositoryMark } from './repository-mark.ts'
@@ -146,10 +147,11 @@ export function createCapturedRepository(workdir: string, home: string): Capture
         return await read(gone, signal)
       } catch (error) {
         signal.throwIfAborted()
+        const isFull = diskFull(error, home) !== undefined
         const code = error instanceof TuttiError ? error.code : undefined
-        const reason = code === 'resource_exhausted' ? 'too_large' : 'unreadable'
-        // Asked again when something changes, not at every capture.
-        known = { ...known, mark, problems: new Map([['.git', reason]]) }
+        const reason = isFull ? 'limit' : code === 'resource_exhausted' ? 'too_large' : 'unreadable'
+        // Asked again when something changes, not at every capture; but the disk may have room by then.
+        known = { ...known, mark: isFull ? undefined : mark, problems: new Map([['.git', reason]]) }
         return unchanged()
       }
     },

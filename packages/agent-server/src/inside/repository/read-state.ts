@@ -4,6 +4,7 @@ import { TuttiError } from '@tutti/core'
 import { pathBytes } from '@tutti/workspace'
 import type { FileSkipReason } from '@tutti/protocol'
 import type { GitState, KeptFile } from './git-state.ts'
+import { diskFull } from '../disk-full.ts'
 import { readKeptFiles } from './kept-files.ts'
 import { namedObjects, type NamedObjects } from './named-objects.ts'
 import { readIndex } from './read-index.ts'
@@ -36,8 +37,10 @@ export async function readState(
 ): Promise<ReadState> {
   const problems = new Map<string, FileSkipReason>()
   const refs = await readRefs(git)
-  const index = await readIndex(git).catch(() => {
+  const index = await readIndex(git).catch((error: unknown) => {
     signal.throwIfAborted()
+    // The index is in order: what was recorded of it before is better than nothing.
+    if (diskFull(error, git.gitDir)) throw error
     problems.set('.git/index', 'unreadable')
   })
   const { files, tooLarge } = readKeptFiles(git.gitDir)

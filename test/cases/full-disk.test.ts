@@ -1,0 +1,83 @@
+import { createHash } from 'node:crypto'
+import type { TuttiClient } from '@tutti/client'
+import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import { shellOutput, startAgent, type Logged } from './agent-driver.ts'
+import { connect } from './connect.ts'
+import { script } from './script.ts'
+
+const temporalPath = inject('temporalServer')
+
+describe.skipIf(!temporalPath)('SEC-06 a sandbox with a small disk', { timeout: 120_000 }, () => {
+  let stack: TuttiStack
+  let client: TuttiClient
+  let repository: TestRepository
+
+  beforeAll(async () => {
+    stack = await createTuttiStack({
+      temporalPath: temporalPath!,
+      env: { TUTTI_MAX_SANDBOXES: '4', TUTTI_SANDBOX_DISK: '48MiB' },
+    })
+    await stack.start()
+    client = connect(stack)
+    repository = createTestRepository({ 'README.md': 'hello\n' })
+  })
+  afterAll(async () => {
+    await stack.remove()
+    repository.remove()
+  })
+
+  const work = async (...lines: readonly string[]) => {
+    const agent = await startAgent(client, {
+      prompt: script(...lines),
+      repository: repository.path,
+      agent: 'embedded:scripted',
+    })
+    await agent.rest()
+    return { agent, events: await agent.events() }
+  }
+  const endOf = (events: readonly Logged[]) => events.find((event) => event.type === 'turn_ended')
+  const changed = (events: readonly Logged[], path: string) =>
+    events.findLast((event) => event.type === 'file_change' && event.path === path)
+  const diskLimit = { reason: 'resource_limit', detail: expect.stringMatching(/disk space.*sandbox\.disk/) }
+
+  test('SEC-06 a file that takes more than half of it is captured while the agent works, and outlives it', async () => {
+    const { agent, events } = await work(
+      'run: head -c 35000000 /dev/urandom > large; sha256sum large; sleep 3; echo 1 > small',
+    )
+    expect(endOf(events)).toMatchObject({ reason: 'completed' })
+    const [sum] = shellOutput(events).split(' ')
+    expect(changed(events, 'large')).toMatchObject({ size: 35_000_000, hash: `sha256_${sum}` })
+    expect(events.filter(({ type }) => type === 'file_skipped')).toEqual([])
+    expect((await stack.run(['agent', 'recover', agent.bcId, '--verify'])).stdout).toContain('as recorded')
+  })
+
+  test('SEC-06 a tool whose file does not fit any more ends the turn with the name of the limit', async () => {
+    const { events } = await work(
+      'run: echo 1 > kept; free=$(df --output=avail -B1 . | tail -1); head -c $((free - 400000)) /dev/zero > nearly',
+      `write: large ${'x'.repeat(700_000)}`,
+    )
+    expect(endOf(events)).toMatchObject(diskLimit)
+    expect(changed(events, 'kept')).toBeDefined()
+    expect(changed(events, 'nearly')).toBeDefined()
+    expect(changed(events, 'large')).toBeUndefined()
+  })
+
+  test('SEC-06 a full one: the limit is named, and all files are captured; what is committed is when it has room', async () => {
+    const { agent, events } = await work(
+      'run: echo 1 > kept; git add kept; git commit -qm mine; head -c 100000000 /dev/zero > rest',
+    )
+    expect(endOf(events)).toMatchObject(diskLimit)
+    expect(changed(events, 'kept')).toMatchObject({ hash: `sha256_${sha256('1\n')}` })
+    expect(changed(events, 'rest')).toBeDefined()
+    expect(events.filter(({ type }) => type === 'file_skipped')).toMatchObject([
+      { path: '.git', reason: 'limit' },
+    ])
+    await agent.followUp(script('run: rm rest'))
+    await agent.rest()
+    const later = await agent.events()
+    expect(later.filter(({ type }) => type === 'git_commit')).toMatchObject([{ message: 'mine' }])
+  })
+})
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
