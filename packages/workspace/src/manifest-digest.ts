@@ -10,10 +10,17 @@ export function manifestDigest(states: Iterable<PathState>): string {
   const sorted = [...states]
     .map((state) => [pathKey(state.path), state] as const)
     .sort(([left], [right]) => (left < right ? -1 : 1))
-  const digest = createHash('sha256').update('tutti-manifest-1\n')
+  const digest = createHash('sha256')
+  let text = 'tutti-manifest-1\n'
   for (const [key, state] of sorted) {
     const hash = state.fileType === 'dir' ? '-' : state.hash
-    digest.update(`${state.mode} ${hash} ${key.length} `).update(key, 'latin1').update('\n')
+    text += `${state.mode} ${hash} ${key.length} ${key}\n`
+    if (text.length < chunkLength) continue
+    digest.update(text, 'latin1')
+    text = ''
   }
-  return digest.digest('hex')
+  return digest.update(text, 'latin1').digest('hex')
 }
+
+/** One call for each line takes three times as long. */
+const chunkLength = 64 << 10

@@ -1,7 +1,7 @@
 import { lstatSync, readdirSync, type BigIntStats } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { isGitName } from '@tutti/core'
-import { pathBytes } from './path-key.ts'
+import { pathBytes, pathKey } from './path-key.ts'
 import { statTuple, type StatTuple } from './stat-tuple.ts'
 
 export interface ScannedFile {
@@ -48,29 +48,28 @@ export async function scanTree(root: string, options: ScanOptions = {}): Promise
   const unsafe: string[] = []
   const repositories: string[] = []
   const unreadable: string[] = []
-  const rootBytes = Buffer.from(`${root}/`)
+  const rootKey = pathKey(Buffer.from(`${root}/`))
   const waiting = ['']
   let sliceStart = performance.now()
 
   for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
     options.signal?.throwIfAborted()
-    let names: Buffer[]
+    let names: string[]
     try {
-      names = readdirSync(Buffer.concat([rootBytes, pathBytes(folder)]), { encoding: 'buffer' })
+      names = readdirSync(pathBytes(rootKey + folder), { encoding: 'latin1' })
     } catch (error) {
       if (folder === '') throw error
       if (!isGone(error)) unreadable.push(folder)
       continue
     }
     for (const name of names) {
-      const nameKey = name.toString('latin1')
-      const key = folder === '' ? nameKey : `${folder}/${nameKey}`
-      if (isGitName(name)) {
-        if (nameKey !== '.git') unsafe.push(key)
+      const key = folder === '' ? name : `${folder}/${name}`
+      if (mayBeGitName.test(name) && isGitName(pathBytes(name))) {
+        if (name !== '.git') unsafe.push(key)
         else if (folder !== '') repositories.push(key)
         continue
       }
-      const stats = statOf(Buffer.concat([rootBytes, pathBytes(key)]))
+      const stats = statOf(pathBytes(rootKey + key))
       if (stats === 'gone') continue
       if (stats === 'unreadable') {
         unreadable.push(key)
@@ -93,15 +92,18 @@ export async function scanTree(root: string, options: ScanOptions = {}): Promise
   return { files, folders, pruned, special, unsafe, repositories, unreadable }
 }
 
+/** Of path keys: a look at every byte of every name would take as long as the rest of a walk. */
+const mayBeGitName = /git|[^\x00-\x7f]/i
+
 /** The file or link at a path key below the root; undefined for anything else. */
 export function scanFile(root: string, key: string): ScannedFile | undefined {
-  const stats = statOf(Buffer.concat([Buffer.from(`${root}/`), pathBytes(key)]))
+  const stats = statOf(pathBytes(pathKey(Buffer.from(`${root}/`)) + key))
   return typeof stats === 'string' ? undefined : scannedFile(stats)
 }
 
 /** Whether a path key is a folder, itself and not by a link. */
 export function isFolder(root: string, key: string): boolean {
-  const stats = statOf(Buffer.concat([Buffer.from(`${root}/`), pathBytes(key)]))
+  const stats = statOf(pathBytes(pathKey(Buffer.from(`${root}/`)) + key))
   return typeof stats !== 'string' && stats.isDirectory()
 }
 

@@ -19,7 +19,7 @@ import type { CapturedRepository } from './repository/captured-repository.ts'
 import type { PathHints } from './path-hints.ts'
 import type { ActivityLook, AgentActivity } from './agent-activity.ts'
 import { expectFiles } from './vanished-files.ts'
-import { readContent, type ReadContent, type TakeContent } from './read-content.ts'
+import { knownFile, readContent, type ReadContent, type TakeContent } from './read-content.ts'
 import {
   knownFolder,
   nowNs,
@@ -82,7 +82,7 @@ export interface Adopted {
   readonly gone: readonly string[]
 }
 
-type Written = Pick<WrittenWorkspace, 'gitlinks' | 'expected'>
+type Written = Pick<WrittenWorkspace, 'gitlinks' | 'expected' | 'earlyHashes'>
 
 export interface CapturedWorkspaceParts {
   readonly root: string
@@ -128,11 +128,18 @@ export function createCapturedWorkspace({
       const isIgnored = (key: string) => written.expected.get(key)?.ignored === true
       const tree = await look.begin(written.expected, written.gitlinks, signal)
       hints.follow(tree.folders)
+      const { earlyHashes } = written
+      await earlyHashes.finish()
       const next = new Map<string, KnownPath>()
       for (const [key, file] of tree.files) {
+        const hash = file.type === 'file' ? earlyHashes.of(key, file.stat) : undefined
+        if (hash) {
+          const known = knownFile('file', file.stat, Number(file.stat.size), hash, earlyHashes.startedAtNs)
+          next.set(key, { ...known, ignored: isIgnored(key) })
+          continue
+        }
         signal.throwIfAborted()
-        const content = await readContent(absolute(key), file, isIgnored(key))
-        next.set(key, content.known)
+        next.set(key, (await readContent(absolute(key), file, isIgnored(key))).known)
       }
       for (const key of tree.empty) next.set(key, knownFolder)
       known = next

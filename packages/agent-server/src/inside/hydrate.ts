@@ -6,6 +6,7 @@ import { contentOf, packOf } from '../content-of.ts'
 import type { CallStream } from '../link/call.ts'
 import { fromWireChange, type WireChange } from '../wire-change.ts'
 import { applyChange } from './apply-change.ts'
+import { startEarlyHashes, type EarlyHashes } from './early-hashes.ts'
 import { runGit, type GitRun } from './git.ts'
 import type { Gitlinks } from './submodule-files.ts'
 import { restoreRepository } from './repository/restore-repository.ts'
@@ -35,6 +36,7 @@ export interface WrittenWorkspace {
   readonly gitlinks: Gitlinks
   /** Everything that must be there, by path key. */
   readonly expected: ReadonlyMap<string, ExpectedPath>
+  readonly earlyHashes: EarlyHashes
   /** Paths that changed after the commit. */
   readonly changed: readonly string[]
   /** Commits of the agent's HEAD and branches. */
@@ -104,10 +106,13 @@ export async function hydrateWorkspace(
   // Into the clone's own objects: nobody else's sandbox has them.
   for (let pack = 0; pack < params.packs; pack += 1) await git(['index-pack', '--stdin'], packOf(messages))
   if (params.state === undefined) await git(['update-ref', `refs/heads/${params.branch}`, params.head])
-  await git(['read-tree', '--reset', '-u', params.commit])
+  const checkout = git(['read-tree', '--reset', '-u', params.commit])
+  checkout.catch(() => {})
+  const { gitlinks, expected } = entriesOf(await git(['ls-tree', '-r', '-z', '--full-tree', params.commit]))
+  const files = [...expected].flatMap(([key, { mode }]) => (mode === '120000' ? [] : [key]))
+  const earlyHashes = startEarlyHashes(workdir, files)
+  await checkout.finally(earlyHashes.written)
   rmSync(join(info, 'attributes'))
-
-  const { gitlinks, expected } = entriesOf(await git(['ls-files', '-s', '-z']))
   const clone = lap()
   // Last: what goes takes its empty parents along.
   const changed: string[] = []
@@ -129,10 +134,9 @@ export async function hydrateWorkspace(
   const blobs = lap()
   const times = () => ({ clone, blobs, restore: lap() })
   let withoutRepository = false
+  const common = { gitlinks, expected, earlyHashes, changed }
   const written = (): WrittenWorkspace => ({
-    gitlinks,
-    expected,
-    changed,
+    ...common,
     tips: [params.head],
     withoutSubmodules: [],
     withoutRepository,
@@ -141,7 +145,7 @@ export async function hydrateWorkspace(
   if (params.state !== undefined) {
     try {
       const restored = await restoreRepository(git, workdir, params.state)
-      return { gitlinks, expected, changed, withoutRepository, ...restored, times: times() }
+      return { ...common, withoutRepository, ...restored, times: times() }
     } catch {
       signal.throwIfAborted()
       // The files must come back whatever the agent has made of its repository: it begins anew.
@@ -188,8 +192,9 @@ function entriesOf(listing: Buffer): { gitlinks: Gitlinks; expected: Map<string,
   const expected = new Map<string, ExpectedPath>()
   for (const line of pathKey(listing).split('\0')) {
     if (line === '') continue
-    const [mode = '', id = ''] = line.split(' ', 2)
-    const key = line.slice(line.indexOf('\t') + 1)
+    const tab = line.indexOf('\t')
+    const [mode = '', , id = ''] = line.slice(0, tab).split(' ')
+    const key = line.slice(tab + 1)
     if (mode === '160000') gitlinks.set(key, id)
     else expected.set(key, { mode })
   }

@@ -83,7 +83,7 @@ async function* chunksOf(source: FileHandle, size: number): AsyncGenerator<Uint8
   }
 }
 
-const knownFile = (
+export const knownFile = (
   fileType: 'file' | 'symlink',
   stat: StatTuple,
   size: number,

@@ -1,0 +1,61 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { lstatSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { statTuple } from '@tutti/workspace'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { buildAgentServer } from '../build-agent-server.ts'
+import { startEarlyHashes } from './early-hashes.ts'
+import { createHashTable, hashOfRow, setWritten, type HashTable } from './hash-table.ts'
+
+let root: string
+beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'tutti ünicode '))))
+afterEach(() => rmSync(root, { recursive: true, force: true }))
+
+const write = (key: string, content: string | Buffer) => {
+  mkdirSync(dirname(join(root, key)), { recursive: true })
+  writeFileSync(join(root, key), content)
+}
+const statOf = (key: string) => statTuple(lstatSync(join(root, key), { bigint: true }))
+const hashOf = (content: string | Buffer) => `sha256_${createHash('sha256').update(content).digest('hex')}`
+const large = Buffer.alloc(700 << 10, 'large')
+
+test('has the hash of each file that is as it was when it was read, and of no other', async () => {
+  write('a', 'one')
+  write('folder/b', large)
+  write('empty', '')
+  write('changed', 'before')
+  symlinkSync('a', join(root, 'link'))
+  const early = startEarlyHashes(root, ['a', 'changed', 'empty', 'folder/b', 'gone', 'link'])
+  early.written()
+  await early.finish()
+  expect(early.of('a', statOf('a'))).toBe(hashOf('one'))
+  expect(early.of('folder/b', statOf('folder/b'))).toBe(hashOf(large))
+  expect(early.of('empty', statOf('empty'))).toBe(hashOf(''))
+  expect(early.of('link', statOf('link'))).toBeUndefined()
+  expect(early.of('nobody', statOf('a'))).toBeUndefined()
+  const { mtime } = lstatSync(join(root, 'changed'))
+  write('changed', 'behind')
+  utimesSync(join(root, 'changed'), mtime, mtime)
+  expect(early.of('changed', statOf('changed'))).toBeUndefined()
+})
+
+test('the program that runs inside is a thread that waits for each file, in a thread', async () => {
+  const cache = fileURLToPath(new URL('../../../../node_modules/.cache/tutti/agent-server', import.meta.url))
+  const table = createHashTable(root, ['a', 'folder/b', 'never'])
+  const thread = new Worker(await buildAgentServer(cache), { workerData: table })
+  const ended = once(thread, 'exit')
+  write('a', 'one')
+  await expect.poll(() => hashOfRow(table, 0, statOf('a'))).toBe(hashOf('one'))
+  write('folder/b', large)
+  await expect.poll(() => hashOfRow(table, 1, statOf('folder/b'))).toBe(hashOf(large))
+  setWritten(table)
+  await ended
+  expect(isEmpty(table, 2)).toBe(true)
+})
+
+const isEmpty = ({ hashes }: HashTable, row: number) =>
+  hashes.subarray(row * 32, (row + 1) * 32).every((byte) => byte === 0)
