@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { measureCheckpoint } from './measure-checkpoint.ts'
 import { measureCaptureCost } from './measure-capture-cost.ts'
+import { measurePuts } from './measure-puts.ts'
 import { measureRecovery } from './measure-recovery.ts'
 import { holds, table, type Measurement } from './measurement.ts'
 
@@ -8,6 +9,7 @@ const sections = {
   recovery: measureRecovery,
   checkpoint: measureCheckpoint,
   capture: measureCaptureCost,
+  puts: measurePuts,
 }
 
 const { values, positionals } = parseArgs({
