@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { TuttiError } from '@tutti/core'
+import { belowAny, TuttiError } from '@tutti/core'
 import { changedFile, changePath, pathKey, type CapturedChange } from '@tutti/workspace'
 import { contentOf } from '../content-of.ts'
 import type { OutgoingCall } from '../link/caller.ts'
@@ -95,13 +95,12 @@ function createBound(): (path: Uint8Array) => void {
 /** Nothing is written below a file or link of the same capture: nobody could make that. */
 function createLeaves(): (change: CapturedChange) => void {
   const found = new Set<string>()
+  const isBelow = belowAny(found)
   return (change) => {
     if (change.action === 'deleted') return
     const key = pathKey(change.state.path)
-    for (let slash = key.indexOf('/'); slash >= 0; slash = key.indexOf('/', slash + 1)) {
-      if (found.has(key.slice(0, slash)))
-        throw new TuttiError('data_loss', 'The agent server reported a path below one that is no folder.')
-    }
+    if (isBelow(key))
+      throw new TuttiError('data_loss', 'The agent server reported a path below one that is no folder.')
     if (change.state.fileType !== 'dir') found.add(key)
   }
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
-import { foldersOf, TuttiError, type AgentId, type BlobId } from '@tutti/core'
+import { belowAny, foldersOf, TuttiError, type AgentId, type BlobId } from '@tutti/core'
 import {
   ReadWorkspaceResponseSchema,
   type ReadWorkspaceRequest,
@@ -191,7 +191,8 @@ function replacedBy(own: readonly CapturedChange[]): (path: Uint8Array) => boole
     for (const folder of foldersOf(key)) folders.add(folder)
     if (change.state.fileType !== 'dir') leaves.add(key)
   }
-  return (path) => folders.has(pathKey(path)) || foldersOf(pathKey(path)).some((folder) => leaves.has(folder))
+  const isBelowLeaf = belowAny(leaves)
+  return (path) => folders.has(pathKey(path)) || isBelowLeaf(pathKey(path))
 }
 
 const entryPart = ({ path, mode, size }: { path: Uint8Array; mode: string; size: number }): Part => ({
