@@ -17,7 +17,8 @@ import { recoveryEvent } from './recovery-event.ts'
 import { restoreWorkspace } from './restore-workspace.ts'
 import { createRunLogWriter } from './run-log-writer.ts'
 import type { Sessions } from './sessions.ts'
-import { followFileSyncs, syncFiles, takeNews } from './sync-files.ts'
+import { followFileSyncs, syncFiles } from './sync-files.ts'
+import { takeNews } from './take-news.ts'
 import { watchAnswers } from './watch-answers.ts'
 import { wantedWorkspace } from './wanted-workspace.ts'
 
@@ -77,7 +78,7 @@ export function createProvisionSandbox(
         let { commit } = newest
         const { blobRefs } = deps.catalog
         const blobs = createOwnedBlobs(deps.blobs, (ids, using) => blobRefs.use(owner, ids, using))
-        const recovery = recoveryEvent(input, newest)
+        const recovery = recovered.before || input.recovery ? recoveryEvent(input, newest) : undefined
         if (putBack) {
           phase('restore')
           const since = deps.clock.monotonic()
@@ -89,7 +90,7 @@ export function createProvisionSandbox(
               throw thrown
             },
           )
-          recovery.steps.push({ name: 'put_back', ms: Math.round(deps.clock.monotonic() - since) })
+          recovery?.steps.push({ name: 'put_back', ms: Math.round(deps.clock.monotonic() - since) })
         }
         const parts = {
           input,
@@ -102,12 +103,13 @@ export function createProvisionSandbox(
           blobs,
           booted,
           workspace,
+          recovery,
           controller,
         }
         const session = createHostSession(deps, parts)
         server.onNews(() => takeNews(session))
         try {
-          if (recovered.before || input.recovery) await log.write(recovery)
+          if (recovery) await log.write(recovery)
           await log.write({
             type: 'sandbox',
             incarnation,
