@@ -2,12 +2,63 @@ import { execFileSync } from 'node:child_process'
 import { request as httpRequest } from 'node:http'
 import type { AgentId } from '@tutti/core'
 import { AgentService, RepositoryService } from '@tutti/proto'
+import { encodeRunEvent, type RunEvent } from '@tutti/protocol'
 import { createTestRepository } from '@tutti/testkit'
 import { startTestApi } from '@tutti/testkit/test-api'
 import { expect, onTestFinished, test } from 'vitest'
 
 const never = new AbortController().signal
 const pipes = () => process.getActiveResourcesInfo().filter((name) => name === 'PipeWrap').length
+
+test('a checkpoint that is lost is passed over: what it had comes from the changes', async () => {
+  const repository = createTestRepository({ old: 'old' })
+  const api = await startTestApi()
+  onTestFinished(async () => {
+    await api.close()
+    repository.remove()
+  })
+  const { repository: added } = await api.client(RepositoryService).addRepository({ path: repository.path })
+  const { agent } = await api.client(AgentService).createAgent({
+    prompt: 'x',
+    repository: { location: { case: 'registered', value: added!.name } },
+  })
+  const bcId = agent!.bcId as AgentId
+  const mirror = await api.mirrors.open(repository.path, never)
+  const baseCommit = await mirror.resolve('', never)
+  await api.store.catalog.agents.project(bcId, { logSequence: 1000, baseCommit }, never)
+  const hash = await api.blobs.put(Buffer.from('new'), never)
+  const events: RunEvent[] = [
+    {
+      type: 'file_change',
+      incarnation: 1,
+      path: 'new',
+      action: 'created',
+      fileType: 'file',
+      mode: '100644',
+      size: 3,
+      hash,
+    },
+    {
+      type: 'checkpoint',
+      incarnation: 1,
+      turnId: 't',
+      commit: 'c'.repeat(40),
+      tree: 't',
+      filesChanged: 1,
+      manifestDigest: '',
+    },
+  ]
+  const producer = { id: 'sandbox', epoch: 1, sequence: 1 }
+  await api.store.eventLog.append(bcId, producer, events.map(encodeRunEvent), never)
+  const paths: string[] = []
+  let commit = ''
+  for await (const { part } of api.client(AgentService).readWorkspace({ bcId })) {
+    if (part.case === 'entry') paths.push(Buffer.from(part.value.path).toString())
+    if (part.case === 'summary') commit = part.value.commit
+  }
+  expect(paths.toSorted()).toEqual(['new', 'old'])
+  expect(commit).toBe(baseCommit)
+})
 
 test('a client that stops reading a large workspace, and is then gone, keeps nothing busy', async () => {
   const large = Array.from({ length: 100 }, (_, at) => [`f${at}`, `${at % 10}`.repeat(200_000)])

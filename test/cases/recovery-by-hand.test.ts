@@ -77,6 +77,7 @@ describe.skipIf(!temporalPath)('a recovery by hand', { timeout: 120_000 }, () =>
       'write: first.txt 1',
       'run: if [ -e begun ]; then exit 0; fi; touch begun; sleep 963',
       'write: second.txt 2',
+      'echo-context:',
     )
     await agent.seen((event) => event.type === 'file_change' && event.path === 'begun')
     signalAll(sandboxesOf(stack).flat(), 'SIGSTOP')
@@ -84,6 +85,8 @@ describe.skipIf(!temporalPath)('a recovery by hand', { timeout: 120_000 }, () =>
     expect(answer).toMatchObject({ incarnation: 2, proven: true })
     expect((await agent.rest()).state?.reason).toBe('completed')
     const events = await agent.events()
+    const said = events.map((event) => (event.type === 'text_delta' ? event.text : '')).join('')
+    expect(said).toMatch(/message 2 of 2: This is no new task.*You have another sandbox/)
     expect(events.filter(({ type }) => type === 'user_message')).toHaveLength(1)
     expect(events.filter(({ type }) => type === 'turn_interrupted')).toMatchObject([
       { incarnation: 1, restart: 0, reason: 'requested' },
@@ -117,6 +120,7 @@ describe.skipIf(!temporalPath)('a recovery by hand', { timeout: 120_000 }, () =>
     ).rejects.toMatchObject({ code: 'invalid_argument', detail: { field: 'at_offset_key' } })
     const back = await client.agents.recoverAgent({ bcId: agent.bcId, atOffsetKey: at })
     expect(back).toMatchObject({ incarnation: 2, proven: true, missing: [] })
+    expect(stepsOf(back).at(-1)).toBe('put_back')
     await agent.followUp(script('run: cat first.txt kept; git log --format=%s', 'echo-context:'))
     await agent.rest()
     const since = (await agent.events()).filter(({ offset }) => offset > last)

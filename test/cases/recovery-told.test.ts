@@ -82,6 +82,7 @@ describe.skipIf(!temporalPath)('what is told of a recovery', { timeout: 180_000 
     expect(numbers).toEqual(Array.from({ length: 13 }, (_, index) => `${index + 1}/13`))
     for (let turn = 2; turn <= 12; turn += 1) expect(said.split(asked(turn))).toHaveLength(2)
     expect(said).toContain('amber-17')
+    expect(said.split('Your sandbox was lost')).toHaveLength(2)
     expect(since.filter((event) => event.type === 'recovery')).toMatchObject([
       { reason: 'lost', incarnation: 2, replayed: 0, proven: true },
     ])

@@ -14,6 +14,8 @@ export interface BootRequest {
   readonly owner: string
   readonly policy: SandboxPolicy
   readonly mirror: Mirror
+  /** Of the repository that it is of. */
+  readonly location: string
   readonly commit: string
   /** The commit of the source that `commit` began from, or that it is. */
   readonly base: string
@@ -177,7 +179,11 @@ async function hydrate(
         signal,
       )
     } catch (thrown) {
-      throw (await lostContent(thrown, { changes, packs: git?.packs ?? [] }, blobs, signal)) ?? thrown
+      throw (
+        (await lostContent(thrown, { changes, packs: git?.packs ?? [] }, blobs, signal)) ??
+        (await lostCheckpoint(deps, request, thrown, signal)) ??
+        thrown
+      )
     }
   }
   return deps.crashPoint('hydrate.workspace', async () => {
@@ -185,21 +191,47 @@ async function hydrate(
     const isWrong = () =>
       made.wrong.length > 0 || (expected !== undefined && made.manifestDigest !== expected)
     if (isWrong()) made = await write()
-    if (isWrong()) throw notAsRecorded(made.wrong)
+    if (isWrong()) {
+      const thrown = notAsRecorded(made.wrong, commit)
+      throw (await lostCheckpoint(deps, request, thrown, signal)) ?? thrown
+    }
     return made
   })
 }
 
+/**
+ * What a hydration that failed for its checkpoint should have said; undefined when that is whole, or a commit of the source.
+ *
+ * @returns TuttiError `data_loss` with `checkpoint` when it cannot be had any more; `unavailable` when it was damaged here and is not now
+ */
+async function lostCheckpoint(
+  { mirrors }: Pick<ActivityDeps, 'mirrors'>,
+  { location, commit, base }: Pick<BootRequest, 'location' | 'commit' | 'base'>,
+  thrown: unknown,
+  signal: AbortSignal,
+): Promise<TuttiError | undefined> {
+  if (commit === base || signal.aborted) return undefined
+  try {
+    if (!(await mirrors.repair(location, { commit, base }, signal))) return undefined
+    const message = `The mirror had commit ${commit} damaged; it has it from the archive now.`
+    return new TuttiError('unavailable', message, { commit }, thrown)
+  } catch (error) {
+    const { code, message } = TuttiError.from(error)
+    // A look that fails hides no other failure.
+    return code === 'data_loss' ? new TuttiError(code, message, { checkpoint: commit }, thrown) : undefined
+  }
+}
+
 const shownPaths = 20
 
-function notAsRecorded(wrong: readonly Uint8Array[]): TuttiError {
+function notAsRecorded(wrong: readonly Uint8Array[], commit: string): TuttiError {
   const shown = wrong.slice(0, shownPaths).map((path) => pathFields(path).path)
   const more = wrong.length > shownPaths ? `, and ${wrong.length - shownPaths} more` : ''
   const what = wrong.length > 0 ? `: ${shown.join(', ')}${more}` : ' (content of a checkpoint)'
   return new TuttiError(
     'data_loss',
     `The workspace is not what the log recorded, also when it was written a second time${what}. Send the agent a message to try again.`,
-    { files: wrong.length },
+    { files: wrong.length, ...(wrong.length === 0 && { checkpoint: commit }) },
   )
 }
 

@@ -10,6 +10,7 @@ export interface BootUntilReady {
   readonly input: Parameters<Activities['provisionSandbox']>[0]
   readonly config: AgentConfig
   readonly mirror: Parameters<typeof bootSandbox>[1]['mirror']
+  readonly location: string
   readonly commit: string
   readonly base: string
   readonly recovered: RecoveredWorkspace
@@ -28,7 +29,7 @@ export async function bootUntilReady(
   request: BootUntilReady,
   signal: AbortSignal,
 ): Promise<Booted> {
-  const { input, config, mirror, commit, base, recovered, premise, log, phase } = request
+  const { input, config, mirror, location, commit, base, recovered, premise, log, phase } = request
   const { changes, git, manifestDigest } = recovered
   const { bcId, incarnation } = input
   let failure = new BootFailure('boot', 'The time to get ready was over before the first boot.')
@@ -41,6 +42,7 @@ export async function bootUntilReady(
           owner: input.owner,
           policy: config.sandbox,
           mirror,
+          location,
           commit,
           base,
           // An agent's checkpoints are ours: to its git, what it has not committed is uncommitted.

@@ -1,6 +1,7 @@
 import type { BlobStore } from '@tutti/blob-store'
 import type { AgentConfig } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
+import type { RecoveryEvent } from '@tutti/protocol'
 import { isInNoCommit } from '@tutti/workspace'
 import { pathFields } from '@tutti/workspace/log'
 import type { Booted } from './boot-sandbox.ts'
@@ -28,6 +29,8 @@ export interface HostSessionParts {
   readonly blobs: BlobStore
   readonly booted: Booted
   readonly workspace: WantedWorkspace
+  /** Absent for the first sandbox. */
+  readonly recovery: RecoveryEvent | undefined
   readonly controller: AbortController
 }
 
@@ -86,6 +89,7 @@ export function createHostSession(deps: ActivityDeps, parts: HostSessionParts): 
     quiet: false,
     turnFrom: 0,
     stopped: false,
+    recovery: parts.recovery,
     untold: new Set(wanted.synced.map((path) => pathFields(path).path)),
     killed: false,
   }

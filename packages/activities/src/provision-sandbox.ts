@@ -1,5 +1,5 @@
 import type { Booted } from './boot-sandbox.ts'
-import { bootUntilReady } from './boot-until-ready.ts'
+import { bootNewest } from './boot-newest.ts'
 import { captureBetweenTurns } from './capture-between-turns.ts'
 import { captureHinted } from './capture-hinted.ts'
 import { createOpenBase } from './base-commit.ts'
@@ -17,7 +17,8 @@ import { recoveryEvent } from './recovery-event.ts'
 import { restoreWorkspace } from './restore-workspace.ts'
 import { createRunLogWriter } from './run-log-writer.ts'
 import type { Sessions } from './sessions.ts'
-import { followFileSyncs, syncFiles, takeNews } from './sync-files.ts'
+import { followFileSyncs, syncFiles } from './sync-files.ts'
+import { takeNews } from './take-news.ts'
 import { watchAnswers } from './watch-answers.ts'
 import { wantedWorkspace } from './wanted-workspace.ts'
 
@@ -60,39 +61,36 @@ export function createProvisionSandbox(
         // The first append shuts the last sandbox out of the log: what is read afterwards is all that it has left.
         await log.write({ type: 'sandbox', incarnation, state: 'creating' })
         await log.flush()
-        const workspace = await wantedWorkspace(deps, input, signal)
-        const { wanted: recovered } = workspace
+        const folded = await wantedWorkspace(deps, input, signal)
         // While the sandbox is made: an agent with a long past is as soon at work as any other.
         const premise = checkLog(deps.eventLog, bcId, signal)
         premise.catch(() => {})
-        let commit = recovered.commit ?? base
-        // Another host may have made it.
-        if (commit !== base) await deps.mirrors.restore(location, commit, signal)
-        // What is put back becomes a checkpoint on top of the newest one.
-        const newest = workspace.now.commit ?? base
-        if (newest !== commit && newest !== base) await deps.mirrors.restore(location, newest, signal)
-        for (const call of recovered.openCalls)
+        for (const call of folded.wanted.openCalls)
           await log.write({ type: 'tool_call_completed', ...call, outcome: 'interrupted' })
-        const booted = await bootUntilReady(
+        const newest = await bootNewest(
           deps,
-          { input, config, mirror, commit, base, recovered, premise, log, phase },
+          { input, config, mirror, location, base, workspace: folded, premise, log, phase },
           signal,
         )
+        const { booted, workspace, passedOver } = newest
         const { server, sandbox } = booted
+        const { wanted: recovered, putBack } = workspace
+        let { commit } = newest
         const { blobRefs } = deps.catalog
         const blobs = createOwnedBlobs(deps.blobs, (ids, using) => blobRefs.use(owner, ids, using))
-        const recovery = recoveryEvent(input, commit, booted, workspace)
-        if (workspace.putBack !== undefined) {
+        const recovery = recovered.before || input.recovery ? recoveryEvent(input, newest) : undefined
+        if (putBack) {
           phase('restore')
-          const { putBack: at, now } = workspace
-          const { requestId } = input.recovery!
-          const restore = { bcId, incarnation, requestId, at, mirror, base, log, now, wanted: recovered }
+          const since = deps.clock.monotonic()
+          const { now } = workspace
+          const restore = { bcId, incarnation, ...putBack, mirror, base, log, now, wanted: recovered }
           commit = await restoreWorkspace({ ...deps, blobs }, { ...restore, ...booted }, signal).catch(
             async (thrown: unknown) => {
               await end(deps, booted)
               throw thrown
             },
           )
+          recovery?.steps.push({ name: 'put_back', ms: Math.round(deps.clock.monotonic() - since) })
         }
         const parts = {
           input,
@@ -105,12 +103,13 @@ export function createProvisionSandbox(
           blobs,
           booted,
           workspace,
+          recovery,
           controller,
         }
         const session = createHostSession(deps, parts)
         server.onNews(() => takeNews(session))
         try {
-          if (recovered.before || input.recovery) await log.write(recovery)
+          if (recovery) await log.write(recovery)
           await log.write({
             type: 'sandbox',
             incarnation,
@@ -121,6 +120,8 @@ export function createProvisionSandbox(
           })
           // What no sandbox had yet comes on top of what was proven.
           await syncFiles(session, recovered.pending, signal)
+          // The newest one can be had again, before contents that it needs are old enough to go.
+          if (passedOver.length > 0 && !putBack) await session.workspace.checkpoint('', signal)
           const logSequence = await log.flush()
           await deps.catalog.agents.project(bcId, { logSequence, baseCommit: base, incarnation }, signal)
         } catch (thrown) {

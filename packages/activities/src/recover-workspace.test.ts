@@ -367,6 +367,7 @@ test('a workspace in which nothing was captured has the digest that it began wit
 test('calls that were under way are known; an empty log recovers to nothing', async () => {
   expect(await recoverWorkspace(store.eventLog, bcId, never)).toEqual({
     commit: undefined,
+    checkpoints: [],
     changes: [],
     pending: [],
     synced: [],
@@ -378,6 +379,7 @@ test('calls that were under way are known; an empty log recovers to nothing', as
     before: undefined,
     exported: undefined,
     restored: undefined,
+    restoring: undefined,
     openCalls: [],
   })
   await write(

@@ -1,18 +1,17 @@
 import type { RecoveryEvent } from '@tutti/protocol'
 import { pathFields } from '@tutti/workspace/log'
-import type { Booted } from './boot-sandbox.ts'
+import type { BootedNewest } from './boot-newest.ts'
 import type { Activities } from './contract.ts'
-import type { WantedWorkspace } from './wanted-workspace.ts'
 
-const maxMissing = 100
+const [maxMissing, maxPassedOver] = [100, 100]
 
 /** What a new sandbox has of the workspace, and what it lacks. */
 export function recoveryEvent(
   { incarnation, recovery }: Parameters<Activities['provisionSandbox']>[0],
-  commit: string,
-  { manifestDigest, withoutSubmodules, withoutRepository, steps }: Booted,
-  { wanted, told, ms }: WantedWorkspace,
-): RecoveryEvent {
+  { booted, workspace, commit, passedOver }: BootedNewest,
+): RecoveryEvent & { steps: NonNullable<RecoveryEvent['steps']> } {
+  const { manifestDigest, withoutSubmodules, withoutRepository, steps } = booted
+  const { wanted, putBack, told, ms } = workspace
   const { before, changes, git } = wanted
   const submodules = withoutSubmodules.map((path) => ({ ...pathFields(path), reason: 'submodule' as const }))
   const repository = withoutRepository ? [{ path: '.git', reason: 'unreadable' as const }] : []
@@ -22,8 +21,9 @@ export function recoveryEvent(
     incarnation,
     reason: recovery ? 'requested' : (before ?? 'lost'),
     ...(recovery && { requestId: recovery.requestId }),
-    ...(recovery?.at !== undefined && told !== undefined && { atOffset: told }),
+    ...((putBack ?? recovery?.at) !== undefined && told !== undefined && { atOffset: told }),
     commit,
+    ...(passedOver.length > 0 && { passedOver: passedOver.slice(0, maxPassedOver) }),
     replayed: changes.length,
     index:
       git && !missing.some(({ path }) => path === '.git' || path === '.git/index') ? 'restored' : 'rebuilt',

@@ -4,7 +4,7 @@ import type { CrashPointName } from '@tutti/core'
 import { encodeOffset } from '@tutti/protocol'
 import { recoverWorkspace } from '@tutti/workspace/log'
 import { afterEach, describe, expect, test } from 'vitest'
-import { captureNow, createTestHost, runInside, type TestHost } from './test-host.ts'
+import { captureNow, createTestHost, runInside, type TestHost, type TestHostOptions } from './test-host.ts'
 
 const never = new AbortController().signal
 const files = { x: 'x', y: 'y', z: 'z', '.gitignore': '*.local\n' }
@@ -17,9 +17,10 @@ afterEach(async () => host?.remove())
 
 describe('a workspace that is put back', { timeout: 60_000 }, () => {
   /** An agent that worked on from a state, with a checkpoint between, and what was seen at that state. */
-  async function workOn(crash?: () => CrashPointName | undefined) {
+  async function workOn(crash?: () => CrashPointName | undefined, options: Partial<TestHostOptions> = {}) {
     host = await createTestHost({
       files,
+      ...options,
       crashPoint: (name, step) =>
         crash?.() === name ? Promise.reject(new Error(`dies at ${name}`)) : step(),
     })
@@ -67,6 +68,7 @@ describe('a workspace that is put back', { timeout: 60_000 }, () => {
       proven: true,
       missing: [],
     })
+    expect(recovery!.steps?.at(-1)?.name).toBe('put_back')
     expect(await host.events('workspace_restored')).toEqual([
       { type: 'workspace_restored', incarnation: 2, requestId: 'r', atOffset },
     ])
@@ -148,6 +150,48 @@ describe('a workspace that is put back', { timeout: 60_000 }, () => {
     expect(await said()).toEqual([told])
     expect(await host.runTurn(back, false)).toMatchObject({ reason: 'completed' })
     expect(await said()).toEqual([told, 'the prompt'])
+  })
+
+  test.each([
+    ['the next sandbox of whatever kind', undefined],
+    ['the same request', 'r'],
+  ] as const)('of so many paths that it takes several appends is ended by %s', async (_, requestId) => {
+    let isCut = false
+    const { session, seen, at } = await workOn(undefined, {
+      eventLog: (real) => ({
+        ...real,
+        async append(log, producer, records, signal) {
+          const appended = await real.append(log, producer, records, signal)
+          // The worker dies: nothing comes after it.
+          if (isCut && records.some(({ type }) => type === 'workspace_restored'))
+            throw new Error('dies between two appends')
+          return appended
+        },
+      }),
+    })
+    await runInside(session, 'mkdir many; cd many; seq 20050 | xargs touch')
+    await captureNow(session)
+    await host.lose(session)
+    const inRestore = async (incarnation: number) =>
+      (await host.events('file_change')).filter((event) => event.incarnation === incarnation).length
+    isCut = true
+    await expect(host.provision(2, { requestId: 'r', at })).rejects.toMatchObject({ type: 'internal' })
+    isCut = false
+    const half = await inRestore(2)
+    expect(half).toBeGreaterThan(10_000)
+    expect(await host.events('checkpoint')).toHaveLength(1)
+
+    const back = await host.provision(3, requestId && { requestId, at })
+    expect(await runInside(back, look)).toBe(seen)
+    // What the log has already is not said again.
+    expect(await inRestore(3)).toBeLessThan(half)
+    const atOffset = encodeOffset(host.bcId, at)
+    expect((await host.events('recovery')).at(-1)).toMatchObject({ atOffset, proven: true, missing: [] })
+    expect(back.putBackTo).toBe(atOffset)
+    await host.lose(back)
+    const next = await host.provision(4)
+    expect(await runInside(next, look)).toBe(seen)
+    expect(await inRestore(4)).toBe(0)
   })
 
   test.for(['restore.commit', 'restore.events'] as const)(

@@ -31,8 +31,8 @@ type Deps = Pick<ActivityDeps, 'blobs' | 'catalog' | 'clock' | 'crashPoint' | 'e
 
 /**
  * Makes an earlier workspace the newest one: nothing of the log goes, and what came after it stays where it is. The log has it like a
- * capture of everything that differs, all at once, with a checkpoint whose parent is the newest one before; so every reader of files
- * follows without knowing of it.
+ * capture of everything that differs, with a checkpoint whose parent is the newest one before; so every reader of files follows without
+ * knowing of it. What says so stands in front: a log that ends before the checkpoint tells the next sandbox to do it again.
  *
  * @returns the checkpoint
  */
@@ -62,8 +62,8 @@ export async function restoreWorkspace(
   const filesChanged = await mirror.countChanges(base, made.commit, signal)
   const kept = await keepCheckpoint(deps, mirror, { commit: made.commit, onto: parent, base }, signal)
   const events: RunEvent[] = [
-    ...changes.map((change) => fileChange(change, incarnation)),
     { type: 'workspace_restored', incarnation, requestId, atOffset: encodeOffset(bcId, request.at) },
+    ...changes.map((change) => fileChange(change, incarnation)),
     ...(wanted.gitEvent ? [{ ...wanted.gitEvent, incarnation }] : []),
     { type: 'workspace_captured', incarnation, manifestDigest, entries },
     {

@@ -2,6 +2,7 @@ import type { AgentSession } from '@tutti/agent'
 import type { AgentServer } from '@tutti/agent-server'
 import type { AgentConfig, AgentId, BlobId, Interruption } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
+import type { RecoveryEvent } from '@tutti/protocol'
 import type { Sandbox } from '@tutti/sandbox'
 import type { AgentScope } from './contract.ts'
 import { sandboxLost } from './fail.ts'
@@ -45,6 +46,8 @@ export interface HostSession {
   stopped: boolean
   /** Paths that the user has changed and the agent has not been told of. */
   readonly untold: Set<string>
+  /** How its sandbox came to take the place of another one, while the agent has not been told of it. */
+  recovery: RecoveryEvent | undefined
   /** The sandbox did not answer and was killed; the next turn needs another one. */
   killed: boolean
 }

@@ -6,7 +6,6 @@ import type { HostSession } from './sessions.ts'
 
 /** Between two tries to write the same into a sandbox, in milliseconds. */
 const retryMs = 1000
-const shownPaths = 20
 
 /** Writes changes of the user's into a session's sandbox, and notes that its agent has to be told. */
 export async function syncFiles(
@@ -57,14 +56,4 @@ export function followFileSyncs(deps: ActivityDeps, session: HostSession, from: 
     (events) => write(events.map((event) => ({ commandId: event.commandId, change: changeOfEvent(event) }))),
     signal,
   ).catch((error: unknown) => log.warn({ err: error, bc_id: bcId }, 'reading what the user changes failed'))
-}
-
-/** What an agent has to know of what its user has changed; empty when it knows it all. Says so once. */
-export function takeNews({ untold }: Pick<HostSession, 'untold'>): string {
-  if (untold.size === 0) return ''
-  const paths = [...untold].sort()
-  untold.clear()
-  const shown = paths.slice(0, shownPaths).map((path) => JSON.stringify(path))
-  const more = paths.length > shownPaths ? ` and ${paths.length - shownPaths} more` : ''
-  return `The user has changed files of the workspace: ${shown.join(', ')}${more}. Theirs count: where you had changed one of them, your version was replaced. Look at them before you go on.\n\n`
 }

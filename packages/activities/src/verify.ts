@@ -74,6 +74,7 @@ async function check(
       owner: scope.owner,
       policy: config.sandbox,
       mirror,
+      location,
       commit,
       base,
       head: commit,

@@ -47,8 +47,21 @@ export function lastWords(messages: readonly ModelMessage[]): string {
   return last.content.map((part) => (part.type === 'text' ? part.text : '')).join('')
 }
 
-/** The newest message of the user begins with this notice; one that says nothing is always known. */
+/** The newest prompt begins with this notice; one that says nothing is always known. */
 export function wasTold(messages: readonly ModelMessage[], notice: string): boolean {
-  const last = messages.findLast((message) => message.role === 'user')
+  const last = messages.findLast(
+    ({ role, content }) => role === 'user' && typeof content === 'string' && !isNews(content),
+  )
   return notice === '' || (typeof last?.content === 'string' && last.content.startsWith(notice))
 }
+
+const newsMark = 'This is no new task; go on with yours, knowing this. '
+
+/** A message of what has happened while the agent worked. */
+export const newsMessage = (news: string): ModelMessage => ({
+  role: 'user',
+  content: `${newsMark}${news.trimEnd()}`,
+})
+
+/** Whether a message of the user's is one of those, and no prompt. */
+export const isNews = (text: string): boolean => text.startsWith(newsMark)

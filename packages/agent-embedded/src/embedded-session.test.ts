@@ -20,7 +20,7 @@ describe('the embedded agent with the scripted brain', () => {
       {
         bcId: 'bc-1',
         config: contractConfig('embedded:scripted'),
-        host: { ...host, news: () => news },
+        host: { ...host, news: newsOnce(news) },
         ...(exported ? { exported } : {}),
       },
       never,
@@ -149,6 +149,27 @@ describe('the embedded agent with the scripted brain', () => {
     expect(events.filter((event) => 'callId' in event && idsBefore.has(event.callId))).toEqual([])
   })
 
+  test('knows what has happened before its first step after a cut, and it is no new task', async () => {
+    const prompt = 'write: a.txt 1\nwrite: b.txt 2\necho-context:'
+    const first = await open()
+    const stop = new AbortController()
+    const cut = follow(first, { prompt }, stop.signal, async (event) => {
+      if (event.type === 'tool_call_completed') stop.abort()
+    })
+    await expect(cut).rejects.toMatchObject({ code: 'cancelled' })
+    const second = await open(await first.exportSession(never), 50, 'The sandbox was lost.\n\n')
+    let atFirstStep = ''
+    const { events } = await follow(second, { prompt, continued: true }, never, async (event) => {
+      if (event.type === 'step_started' && event.stepId === 1)
+        atFirstStep = new TextDecoder().decode(await second.exportSession(never))
+    })
+    const { messages } = JSON.parse(atFirstStep)
+    expect(messages.at(-1)).toMatchObject({ role: 'user', content: expect.stringContaining('was lost.') })
+    const called = events.flatMap((event) => (event.type === 'tool_call_started' ? [event.args] : []))
+    expect(called).toEqual([{ path: 'b.txt', content: '2\n' }])
+    expect(textOf(events, 'text_delta').split('The sandbox was lost.')).toHaveLength(2)
+  })
+
   test('closes a call that the stored conversation left open', async () => {
     const state = {
       version: 1,
@@ -242,6 +263,16 @@ describe('the embedded agent with the scripted brain', () => {
     expect(all.join('')).toBe(Array.from({ length: 20_000 }, (_, i) => `${i + 1}\n`).join(''))
   })
 })
+
+/** As a worker gives it. */
+function newsOnce(news: string): () => string {
+  let left = news
+  return () => {
+    const given = left
+    left = ''
+    return given
+  }
+}
 
 type Session = Awaited<ReturnType<ReturnType<typeof createEmbeddedAdapter>['open']>>
 

@@ -3,7 +3,7 @@ import { TuttiError, type Clock } from '@tutti/core'
 import type { TaskEvent } from '@tutti/protocol'
 import type { Brain } from './brain.ts'
 import { createCappedText } from './capped-text.ts'
-import { closeOpenCalls, isFinished, lastWords, wasTold } from './conversation.ts'
+import { closeOpenCalls, isFinished, lastWords, newsMessage, wasTold } from './conversation.ts'
 import { describeModelError } from './model-error.ts'
 import { runModelStep } from './model-step.ts'
 import { createQuestions } from './questions.ts'
@@ -49,6 +49,9 @@ export function createEmbeddedSession(deps: EmbeddedSessionDeps): AgentSession {
     }
     for (let stepId = 1; stepId <= maxSteps; stepId += 1) {
       if (signal.aborted) throw new TuttiError('cancelled', 'The agent was stopped.')
+      // Whatever has happened since the last request, also when the turn goes on in another sandbox.
+      const news = host.news()
+      if (news !== '') state.messages.push(newsMessage(news))
       const started = clock.monotonic()
       const modelCallId = `${brain.callPrefix}${crypto.randomUUID()}`
       yield { type: 'step_started', stepId }

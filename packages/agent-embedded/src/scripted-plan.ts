@@ -1,6 +1,7 @@
 import type { LanguageModelV4Prompt, LanguageModelV4ToolResultOutput } from '@ai-sdk/provider'
 import { TuttiError } from '@tutti/core'
 import { z } from 'zod'
+import { isNews } from './conversation.ts'
 import { parseScript, type ScriptAction, type ToolAction } from './script.ts'
 
 /** What the scripted brain does in one model step: some words, then at most one tool call or a failure. */
@@ -13,10 +14,10 @@ export interface StepPlan {
   readonly failure?: string
 }
 
-/** Finds the place in the script by the tool results after the last user message, and plans from there to the next tool call. */
+/** Finds the place in the script by the tool results after the last prompt, and plans from there to the next tool call. */
 export function planStep(prompt: LanguageModelV4Prompt): StepPlan {
   const users = prompt.filter((message) => message.role === 'user').map(textOf)
-  const task = users.at(-1) ?? ''
+  const task = users.findLast((text) => !isNews(text)) ?? ''
   const results = finishedResults(prompt)
   const words: StepPlan['words'][number][] = []
   let answer = ''
@@ -103,7 +104,7 @@ function failureOf(action: ToolAction, result: LanguageModelV4ToolResultOutput):
 
 /** Results of the current turn in order. One that was cut off does not count: its action is done again. */
 function finishedResults(prompt: LanguageModelV4Prompt): LanguageModelV4ToolResultOutput[] {
-  const lastUser = prompt.findLastIndex((message) => message.role === 'user')
+  const lastUser = prompt.findLastIndex((message) => message.role === 'user' && !isNews(textOf(message)))
   return prompt
     .slice(lastUser + 1)
     .flatMap((message) => (message.role === 'tool' ? message.content : []))

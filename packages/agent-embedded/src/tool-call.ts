@@ -60,7 +60,6 @@ export async function* runToolCall(
   }
   await host.toolEnded(signal)
   const { ok, value } = result
-  const news = host.news()
   state.messages.push({
     role: 'tool',
     content: [
@@ -68,7 +67,7 @@ export async function* runToolCall(
         type: 'tool-result',
         toolCallId: callId,
         toolName,
-        output: { type: ok ? 'json' : 'error-json', value: news === '' ? value : { ...value, news } },
+        output: { type: ok ? 'json' : 'error-json', value },
       },
     ],
   })

@@ -35,8 +35,8 @@ export interface AgentHost {
    */
   toolEnded(signal: AbortSignal): Promise<void>
   /**
-   * What the agent has to be told before it goes on, such as files that the user has changed meanwhile; empty when there is nothing.
-   * Given once: ask for it only to hand it on.
+   * What the agent has to be told before its next step: files that the user has changed, a sandbox that was lost and made again; empty
+   * when there is nothing. Given once: ask for it only to hand it on.
    */
   news(): string
 }

@@ -95,6 +95,7 @@ export {
   type CrashPoint,
   type CrashPointName,
 } from './crash-points.ts'
+export { belowAny } from './below-any.ts'
 export { foldersOf } from './folders-of.ts'
 export { isGitName, pathProblem } from './path-problem.ts'
 export { promptTitle } from './prompt-title.ts'

@@ -15,6 +15,10 @@ const abandonedMs = 2 * limitMs
 const kind = 'check'
 const checksIn = (mirror: string): string => join(mirror, 'checks')
 
+/** A folder of objects for as long as something is looked at; whoever makes it removes it, or the sweep does. */
+export const checkFolder = (mirror: string): string =>
+  join(checksIn(mirror), `${passingName(kind)}-${randomUUID()}`)
+
 /** Opens a pack from its start, each time. */
 export type OpenPack = () => AsyncIterable<Uint8Array>
 
@@ -38,7 +42,7 @@ export async function checkPack(
   { sourceObjects, onto }: PackSurroundings,
   signal: AbortSignal,
 ): Promise<void> {
-  const objects = join(checksIn(mirror), `${passingName(kind)}-${randomUUID()}`)
+  const objects = checkFolder(mirror)
   await mkdir(objects, { recursive: true })
   const index = (open: OpenPack, ...options: string[]) =>
     git.run(['index-pack', '--stdin', '--threads=1', ...options], {
@@ -83,7 +87,7 @@ const lacksContent = ({ stdout, stderr }: GitOutput): boolean =>
   /: git(?:modules|attributes)Missing:/.test(stderr) || stdout.toString('latin1').trim().includes('\n')
 
 /** In a list of folders a colon parts them, unless they are quoted. */
-const quoted = (path: string): string => `"${path.replace(/["\\]/g, '\\$&')}"`
+export const quoted = (path: string): string => `"${path.replace(/["\\]/g, '\\$&')}"`
 
 /** Removes the folders of checks whose process is dead. For the sweep of mirrors. */
 export async function removeAbandonedChecks(mirror: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { foldersOf, TuttiError, visibleText } from '@tutti/core'
+import { belowAny, foldersOf, TuttiError, visibleText } from '@tutti/core'
 import { importCommit, type ImportRequest, type MadeCommit } from './fast-import.ts'
 import { identityEnvironment } from './hardened.ts'
 import {
@@ -63,7 +63,7 @@ function joinApart(
   const paths = new Set(all.map(({ path }) => path.toString('latin1')))
   if (paths.size < all.length) return undefined
   const present = new Set(all.flatMap(({ path, after }) => (after ? [path.toString('latin1')] : [])))
-  for (const path of present) if (foldersOf(path).some((folder) => present.has(folder))) return undefined
+  if ([...present].some(belowAny(present))) return undefined
   return all.map(({ path, after }) => (after ? { path, ...after } : { path, deleted: true }))
 }
 

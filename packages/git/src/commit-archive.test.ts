@@ -1,9 +1,10 @@
-import { rm, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createFilesystemArchive, type Archive } from '@tutti/blob-store'
-import { mirrorRefs } from '@tutti/core'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { mirrorRefs, TuttiError } from '@tutti/core'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createMirrors } from './mirrors.ts'
+import { packOnto } from './pack-names.ts'
 import type { Mirror } from './port.ts'
 import { agent, createFixture, gone, never, put, userGit, type Fixture } from './test-fixture.ts'
 
@@ -157,4 +158,58 @@ test('a source that comes back is fetched as before', async () => {
   // Who has the commit asks nobody.
   await rm(join(fixture.folder, 'archive'), { recursive: true })
   expect((await mirrors.restore(fixture.source, commit, never)).path).toBe(opened.path)
+})
+
+describe('a mirror that has lost part of a commit', () => {
+  /** Every object that the commit adds lies by itself: a checkpoint is small. */
+  const objectOf = (commit: string, path: string) => {
+    const id = userGit(mirror.path, 'rev-parse', `${commit}:${path}`).trim()
+    return join(mirror.path, 'objects', id.slice(0, 2), id.slice(2))
+  }
+  const damage = {
+    missing: (file: string) => rm(file),
+    async damaged(file: string) {
+      const bytes = await readFile(file)
+      bytes[bytes.length >> 1]! ^= 0xff
+      await rm(file)
+      await writeFile(file, bytes)
+    },
+  }
+
+  test.each([
+    ['missing', 'd/a.txt'],
+    ['missing', 'd'],
+    ['damaged', 'd/a.txt'],
+    ['damaged', 'd'],
+  ] as const)('gets what is %s from the archive: %s', async (how, path) => {
+    const first = await checkpoint(base, put('d/a.txt', 'first\n'.repeat(100)))
+    const second = await checkpoint(first, put('b.txt', 'second\n'))
+    const request = { commit: second, base }
+    expect(await fixture.mirrors.repair(fixture.source, request, never)).toBe(false)
+    await damage[how](objectOf(second, path))
+    expect(await fixture.mirrors.repair(fixture.source, request, never)).toBe(true)
+    expect(await fixture.mirrors.repair(fixture.source, request, never)).toBe(false)
+    expect(await filesOf(mirror, second)).toMatchObject({ 'd/a.txt': 'first\n'.repeat(100) })
+  })
+
+  test('says so when the archive has it no more, and not when the archive does not answer', async () => {
+    const { mirrors, source, folder } = fixture
+    const commit = await checkpoint(base, put('d/a.txt', 'first\n'))
+    await damage.damaged(objectOf(commit, 'd/a.txt'))
+    const silent: Archive = {
+      ...archive,
+      async *stream() {
+        yield new Uint8Array()
+        throw new TuttiError('unavailable', 'no answer')
+      },
+    }
+    const withoutAnswer = createMirrors({ root: join(folder, 'mirrors'), archive: silent })
+    const request = { commit, base }
+    await expect(withoutAnswer.repair(source, request, never)).rejects.toMatchObject({ code: 'unavailable' })
+    await damage.damaged(join(folder, 'archive', packOnto(commit, base)))
+    await expect(mirrors.repair(source, request, never)).rejects.toMatchObject({
+      code: 'data_loss',
+      detail: { commit },
+    })
+  })
 })

@@ -15,6 +15,12 @@ export interface CommitArchive {
   keep(gitDir: string, request: KeepRequest, signal: AbortSignal): Promise<void>
   /** Brings a commit that the mirror lacks back, with all that it needs. Call it with the mirror's lock held. @throws TuttiError `data_loss` when the archive does not have it whole. */
   restore(stores: MirrorStores, commit: string, signal: AbortSignal): Promise<void>
+  /** Brings all of it back, down to `base`, as what the mirror has of it is damaged. As {@link CommitArchive.restore}. */
+  replace(
+    stores: MirrorStores,
+    request: { readonly commit: string; readonly base: string },
+    signal: AbortSignal,
+  ): Promise<void>
 }
 
 export interface KeepRequest {
@@ -72,5 +78,6 @@ export function createCommitArchive(git: GitRunner, archive: Archive): CommitArc
     },
 
     restore: (stores, commit, signal) => restoreCommit(git, archive, stores, commit, signal),
+    replace: (stores, { commit, base }, signal) => restoreCommit(git, archive, stores, commit, signal, base),
   }
 }

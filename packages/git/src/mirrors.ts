@@ -12,6 +12,8 @@ import { parseLocation, type Location } from './location.ts'
 import { areJoined, exists, makeStores, type MirrorStores } from './mirror-stores.ts'
 import { createMirror, type KnownHashes } from './mirror.ts'
 import type { Mirror, Mirrors } from './port.ts'
+import { setAsideDamaged } from './set-aside-damaged.ts'
+import { isWholeCommit } from './whole-commit.ts'
 import { sweepMirrors } from './sweep-mirrors.ts'
 import { checkHash, mayBeHash } from './ref-name.ts'
 import { createGitRunner, type GitLogEntry, type GitRunner } from './run-git.ts'
@@ -136,6 +138,23 @@ export function createMirrors({ root: folder, gitPath = 'git', log, archive }: M
         await commits.restore(stores, commit, signal)
         return mirrorOf(stores, location)
       })
+    },
+
+    async repair(text, { commit, base }, signal) {
+      const location = parseLocation(text)
+      const stores = storesOf(location)
+      for (const hash of [commit, base]) checkHash(hash, 'commit')
+      const isWhole = async () =>
+        (await areJoined(stores)) && (await isWholeCommit(git, stores, { commit, base }, signal))
+      if (await isWhole()) return false
+      await withLock(stores, signal, async () => {
+        await make(stores, location, commit.length === 64, signal)
+        await setAsideDamaged(git, stores.mirror, signal)
+        await commits?.replace(stores, { commit, base }, signal)
+      })
+      if (await isWhole()) return true
+      const where = commits ? 'neither the mirror nor the archive has' : 'the mirror does not have'
+      throw new TuttiError('data_loss', `Of commit ${commit}, ${where} all objects whole.`, { commit })
     },
 
     async remove(text, signal) {

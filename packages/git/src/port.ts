@@ -166,6 +166,18 @@ export interface Mirrors {
    * @throws TuttiError `not_found` when the mirror lacks the commit and there is no archive, `data_loss` when the archive lacks it too.
    */
   restore(location: string, commit: string, signal: AbortSignal): Promise<Mirror>
+  /**
+   * Reads all that a commit of ours has beyond its base. What the mirror lacks of it, or has damaged, comes from the archive. What is damaged
+   * goes to a folder `damaged` of the mirror. Takes its time: for when something is wrong.
+   *
+   * @returns whether anything had to be brought back
+   * @throws TuttiError `data_loss` when it cannot be had whole.
+   */
+  repair(
+    location: string,
+    request: { readonly commit: string; readonly base: string },
+    signal: AbortSignal,
+  ): Promise<boolean>
   /** Forgets a repository that is gone for good: nobody may open it at the same time. Does nothing when there is no mirror. */
   remove(location: string, signal: AbortSignal): Promise<void>
   /**

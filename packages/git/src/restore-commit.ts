@@ -21,7 +21,8 @@ interface Fetched {
  * Follows the packs of a commit down to what the mirror has, or to a base, and then lets all of them in, the oldest first: a commit
  * that a mirror has is whole. A base is the source's own and goes to its store, where sandboxes read it.
  *
- * @throws TuttiError `data_loss` when a pack is missing or damaged.
+ * @param anew a commit of the source: what the mirror has beyond it is not believed
+ * @throws TuttiError `data_loss` when a pack is missing or damaged, `unavailable` when the archive does not answer.
  */
 export async function restoreCommit(
   git: GitRunner,
@@ -29,6 +30,7 @@ export async function restoreCommit(
   { mirror, source }: MirrorStores,
   commit: string,
   signal: AbortSignal,
+  anew?: string,
 ): Promise<void> {
   const folder = join(mirror, 'restores')
   // The lock is held: what lies there is from somebody who died.
@@ -40,20 +42,26 @@ export async function restoreCommit(
   const succeeds = async (...args: string[]) =>
     (await git.run(args, { gitDir: mirror, env: env(), signal, timeoutMs: transferTimeoutMs })).exitCode === 0
 
+  const isThere = async (wanted: string) =>
+    (anew === undefined || wanted === anew) && (await succeeds('cat-file', '-e', `${wanted}^{tree}`))
+
   /** The first of the commit's packs that is whole. */
   const fetch = async (wanted: string): Promise<Fetched> => {
     for await (const name of archive.list(packsOf(wanted), signal)) {
       const onto = name.slice(packsOf(wanted).length).replace(/\.pack$/, '')
       const objects = join(folder, String(fetched.length), onto)
       await mkdir(objects, { recursive: true })
+      const pack = watched(archive.stream(name, signal))
       const output = await git.run(['index-pack', '--stdin', '--threads=1'], {
         gitDir: mirror,
         env: { GIT_OBJECT_DIRECTORY: objects },
-        input: archive.stream(name, signal),
+        input: pack.content,
         signal,
         timeoutMs: transferTimeoutMs,
       })
       throwIfCancelled(signal)
+      // That it does not answer now does not make it lost.
+      if (pack.problem?.code === 'unavailable') throw pack.problem
       if (output.exitCode === 0) return { commit: wanted, objects, onto: isHash(onto) ? onto : undefined }
     }
     throw lost(commit, wanted)
@@ -61,7 +69,7 @@ export async function restoreCommit(
 
   try {
     let at: string | undefined = commit
-    while (at !== undefined && !(await succeeds('cat-file', '-e', `${at}^{tree}`))) {
+    while (at !== undefined && !(await isThere(at))) {
       const next: Fetched = await fetch(at)
       fetched.unshift(next)
       at = next.onto
@@ -83,6 +91,20 @@ export async function restoreCommit(
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+/** What is read, and why it ended early: git says only that it did. */
+function watched(from: AsyncIterable<Uint8Array>) {
+  const read: { content: AsyncIterable<Uint8Array>; problem?: TuttiError } = { content: pass() }
+  async function* pass() {
+    try {
+      yield* from
+    } catch (error) {
+      read.problem = TuttiError.from(error)
+      throw error
+    }
+  }
+  return read
 }
 
 const lost = (commit: string, lacking: string) =>

@@ -161,8 +161,9 @@ export type WorkspaceEvent =
     }
   | RecoveryEvent
   /**
-   * The workspace is again what it was at `atOffset`, as somebody asked. What differs stands before and after it as in any other capture; the
-   * agent's repository is that of the `git_state` behind it, or as it was made when there is none.
+   * The workspace is again what it was at `atOffset`, as somebody asked. What differs follows as a capture with its checkpoint: while that
+   * is not in the log, the next sandbox does all of it again. The agent's repository is that of the `git_state` behind this, or as it was
+   * made when there is none.
    */
   | { type: 'workspace_restored'; incarnation: number; requestId: string; atOffset: string }
   /** A recovery that was asked for did not come about; the workspace is as the log has it. */
@@ -218,6 +219,8 @@ export interface RecoveryEvent {
   atOffset?: string
   /** The checkpoint that the files come from. */
   commit: string
+  /** Checkpoints after it that could not be had whole, in the order in which they were tried; at most 100. What they had comes from the changes. */
+  passedOver?: string[]
   /** Paths that had changed after it and were written over it. */
   replayed: number
   /** `rebuilt`: of the agent's index nothing usable was known, and it is that of HEAD. */
@@ -238,9 +241,9 @@ export interface RecoveryEvent {
 /**
  * `fold`: the log is read; `sandbox`: it is made and its agent server answers; `clone`: commits are handed over and checked out;
  * `blobs`: what changed after the checkpoint is handed over and written; `restore`: HEAD, refs and index are made again; `scan`:
- * every path is read and hashed; `setup`: the setup command.
+ * every path is read and hashed; `setup`: the setup command; `put_back`: an earlier workspace becomes the newest one.
  */
-export type RecoveryStep = 'fold' | 'sandbox' | 'clone' | 'blobs' | 'restore' | 'scan' | 'setup'
+export type RecoveryStep = 'fold' | 'sandbox' | 'clone' | 'blobs' | 'restore' | 'scan' | 'setup' | 'put_back'
 
 /** Commands that must be immediate; `runTurn` reads them from the log and acknowledges each (design §3). */
 export type CommandEvent =

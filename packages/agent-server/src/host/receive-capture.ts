@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { createHash } from 'node:crypto'
-import { foldersOf, limits, pathProblem, TuttiError, type BlobId } from '@tutti/core'
+import { belowAny, limits, pathProblem, TuttiError, type BlobId } from '@tutti/core'
 import { changedFile, changePath, pathKey, type CapturedChange } from '@tutti/workspace'
 import { contentOf, contentUntilEnd } from '../content-of.ts'
 import type { CallMessage } from '../link/call.ts'
@@ -148,10 +148,11 @@ function createBound(): (path: Uint8Array) => void {
 /** Nothing is written below a file or link of the same capture: nobody could make that. */
 function createLeaves(): (change: CapturedChange) => boolean {
   const found = new Set<string>()
+  const isBelow = belowAny(found)
   return (change) => {
     if (change.action === 'deleted') return false
     const key = pathKey(change.state.path)
-    if (foldersOf(key).some((folder) => found.has(folder))) return true
+    if (isBelow(key)) return true
     if (change.state.fileType !== 'dir') found.add(key)
     return false
   }

@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs'
-import { foldersOf, pathProblem, TuttiError } from '@tutti/core'
+import { belowAny, foldersOf, pathProblem, TuttiError } from '@tutti/core'
 import type { FileSkipReason } from '@tutti/protocol'
 import {
   changePath,
@@ -31,7 +31,6 @@ import {
   type WorkspaceSummary,
 } from './workspace-state.ts'
 import { openFolder } from './open-folder.ts'
-import { belowAny } from './below-any.ts'
 import type { LookedAt, WorkspaceLook } from './workspace-look.ts'
 
 /** Takes what a capture finds, in path order. */

@@ -1,7 +1,6 @@
 import { lstatSync } from 'node:fs'
-import { foldersOf, TuttiError } from '@tutti/core'
+import { belowAny, foldersOf, TuttiError } from '@tutti/core'
 import { pathBytes, pathKey, scanTree, type ScannedFile, type ScannedTree } from '@tutti/workspace'
-import { belowAny } from './below-any.ts'
 import { emptyFolders } from './empty-folders.ts'
 import { runGit } from './git.ts'
 import { onlyAt } from './repository/repository-git.ts'

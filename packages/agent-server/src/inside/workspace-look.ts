@@ -1,7 +1,6 @@
 import { dirname } from 'node:path'
-import { foldersOf, TuttiError } from '@tutti/core'
+import { belowAny, foldersOf, TuttiError } from '@tutti/core'
 import { isFolder, scanFile, scanTree, type ScannedFile, type ScannedTree } from '@tutti/workspace'
-import { belowAny } from './below-any.ts'
 import { ancestors, emptyFolders } from './empty-folders.ts'
 import { openFolder } from './open-folder.ts'
 import { submoduleFiles, type Gitlinks } from './submodule-files.ts'

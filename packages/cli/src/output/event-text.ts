@@ -162,11 +162,13 @@ const occasions: Readonly<Record<RecoveryEvent['reason'], string>> = {
 }
 
 function recoveryText(event: RecoveryEvent): string {
-  const { incarnation, reason, commit, replayed, index, proven, missing, moreMissing, steps = [] } = event
+  const { incarnation, reason, commit, replayed, index, proven, missing, moreMissing } = event
+  const { passedOver = [], steps = [] } = event
   const absent = missing.map((left) => `not there: ${pathText(left)} (${left.reason})`)
   if (moreMissing) absent.push(`not there: ${moreMissing} more`)
   return [
     words(`sandbox ${incarnation} ${occasions[reason]}`, commit, `changes replayed: ${replayed}`),
+    ...passedOver.map((lost) => `passed over: checkpoint ${lost} is lost or damaged`),
     `index ${index}, digest ${proven ? 'as recorded' : 'not recorded'}`,
     ...absent,
     ...(steps.length > 0 ? [steps.map(({ name, ms }) => `${name} ${ms} ms`).join(', ')] : []),

@@ -13,6 +13,7 @@ export function printRecovery(output: Output, answer: RecoverAgentResponse): voi
 function* lines(answer: RecoverAgentResponse): Generator<string> {
   const { incarnation, commit, replayed, manifestDigest, proven, index } = answer
   yield `sandbox ${incarnation} is ready: checkpoint ${safeLine(commit)} and ${replayed} changes after it`
+  for (const lost of answer.passedOver) yield `passed over: checkpoint ${safeLine(lost)} is lost or damaged`
   yield `digest ${safeLine(manifestDigest)}, ${proven ? 'as recorded' : 'none was recorded'}; index ${safeLine(index)}`
   for (const { name, ms } of answer.steps) yield `${safeLine(name)}: ${ms} ms`
   for (const { path, reason } of answer.missing) yield `not there: ${shownPath(path)} (${safeLine(reason)})`

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { chmod, mkdir, open, readdir, rename, rm, rmdir, symlink, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { foldersOf, pathProblem, TuttiError } from '@tutti/core'
+import { belowAny, pathProblem, TuttiError } from '@tutti/core'
 import type { ReadWorkspaceResponse, WorkspaceEntry, WorkspaceSummary } from '@tutti/proto'
 
 const slash = 0x2f
@@ -89,8 +89,7 @@ async function writeParts(
 /** Nothing lies below a file or a link: what a link leads to is not ours to write to. */
 function checkParents(leaves: Set<string>, entry: WorkspaceEntry): void {
   const key = Buffer.from(entry.path).toString('latin1')
-  for (const folder of foldersOf(key))
-    if (leaves.has(folder)) throw damaged(entry, 'it lies below what is no folder')
+  if (belowAny(leaves)(key)) throw damaged(entry, 'it lies below what is no folder')
   if (entry.mode !== '040000') leaves.add(key)
 }
 

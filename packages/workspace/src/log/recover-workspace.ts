@@ -10,8 +10,10 @@ import { readEvents } from './read-events.ts'
 
 /** The newest acknowledged state of a workspace: a commit, and the changes after it (seed 003). */
 export interface RecoveredWorkspace {
-  /** The newest checkpoint; undefined when there was none. */
+  /** The newest checkpoint that was not passed over; undefined when there was none. */
   readonly commit: string | undefined
+  /** All checkpoints that were not passed over, the newest first; each once. */
+  readonly checkpoints: readonly string[]
   /** Latest state of each path that changed after it, and what no commit has (empty folders, ignored files); in an order that can be applied. */
   readonly changes: readonly CapturedChange[]
   /** What the whole workspace must be then; undefined when the log does not say. */
@@ -34,6 +36,8 @@ export interface RecoveredWorkspace {
   readonly exported: BlobId | undefined
   /** Somebody had the workspace put back, and no turn that began after it has ended: the agent may not know. */
   readonly restored: Restored | undefined
+  /** What of it is in the log has no end: it was cut off, and the rest is not put back. */
+  readonly restoring: Restored | undefined
   /** Tool calls that were under way when the last sandbox was lost. */
   readonly openCalls: readonly OpenCall[]
 }
@@ -74,12 +78,14 @@ const types = [
  * can write the log as a sandbox any more.
  *
  * @param until a position of the log: the workspace as it was then
+ * @param passedOver checkpoints that cannot be had: what they have is folded from the changes
  */
 export async function recoverWorkspace(
   eventLog: EventLog,
   bcId: AgentId,
   signal: AbortSignal,
   until?: number,
+  passedOver: ReadonlySet<string> = new Set(),
 ): Promise<RecoveredWorkspace> {
   const changes = new Map<string, CapturedChange>()
   const calls = createOpenCalls()
@@ -92,7 +98,7 @@ export async function recoverWorkspace(
   let given:
     | { readonly synced: ReadonlyMap<string, Uint8Array>; readonly restored: Restored | undefined }
     | undefined
-  let commit: string | undefined
+  const checkpoints = new Set<string>()
   let manifestDigest: string | undefined
   let hasCaptures = false
   let capturedAt: number | undefined
@@ -100,6 +106,7 @@ export async function recoverWorkspace(
   let ready: number | undefined
   let before: RecoveryEvent['reason'] | undefined
   let restored: Restored | undefined
+  let restoring: Restored | undefined
   for await (const { event, at } of readEvents(eventLog, bcId, types, signal, {
     unchecked: true,
     ...(until !== undefined && { until }),
@@ -118,9 +125,12 @@ export async function recoverWorkspace(
           before = event.reason === 'expires' ? 'expires' : 'released'
         break
       case 'checkpoint':
-        commit = event.commit
+        restoring = undefined
         // Those of before captures were whole had what the setup command made as well.
         manifestDigest = hasCaptures ? event.manifestDigest || undefined : undefined
+        if (passedOver.has(event.commit)) break
+        checkpoints.delete(event.commit)
+        checkpoints.add(event.commit)
         for (const [key, change] of changes) if (!isInNoCommit(change)) changes.delete(key)
         break
       case 'file_change':
@@ -164,6 +174,7 @@ export async function recoverWorkspace(
         break
       case 'workspace_restored':
         restored = { requestId: event.requestId, atOffset: event.atOffset }
+        restoring = restored
         states.reset()
         break
       case 'turn_ended':
@@ -178,8 +189,10 @@ export async function recoverWorkspace(
   }
   const git = states.newest()
   const folded = foldChanges(changes.values())
+  const newestFirst = [...checkpoints].reverse()
   return {
-    commit,
+    commit: newestFirst[0],
+    checkpoints: newestFirst,
     changes: folded,
     manifestDigest,
     capturedAt,
@@ -191,6 +204,7 @@ export async function recoverWorkspace(
     before,
     exported,
     restored,
+    restoring,
     openCalls: calls.list(),
   }
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
-import { foldersOf, TuttiError, type BlobId } from '@tutti/core'
+import { belowAny, foldersOf, TuttiError, type AgentId, type BlobId } from '@tutti/core'
 import {
   ReadWorkspaceResponseSchema,
   type ReadWorkspaceRequest,
@@ -69,7 +69,8 @@ export function createReadWorkspace(deps: HandlerDeps) {
       throw new TuttiError('out_of_range', `The agent's log ends before this offset.`, {
         field: 'at_offset_key',
       })
-    const recovered = await recoverWorkspace(eventLog, bcId, signal, position)
+    const location = await repositoryLocation(catalog.repositories, owner, row.repository, signal)
+    const recovered = await recoverWhole(location, bcId, position, signal)
     await checkLog(eventLog, bcId, signal, position)
     lap('read the log')
     const commit = recovered.commit ?? row.baseCommit
@@ -80,7 +81,6 @@ export function createReadWorkspace(deps: HandlerDeps) {
         { state: row.state.status },
       )
     }
-    const location = await repositoryLocation(catalog.repositories, owner, row.repository, signal)
     const mirror = await mirrors.restore(location, commit, signal)
     const isExpired = row.state.status === 'EXPIRED'
     const missing = [...recovered.missing]
@@ -160,7 +160,26 @@ export function createReadWorkspace(deps: HandlerDeps) {
     }
     yield create(ReadWorkspaceResponseSchema, { part: { case: 'summary', value: summary } })
   }
+
+  /** As a recovery does it: a checkpoint that is lost is passed over, and what it had comes from the changes. */
+  async function recoverWhole(location: string, bcId: AgentId, position: number, signal: AbortSignal) {
+    const recovered = await recoverWorkspace(eventLog, bcId, signal, position)
+    const lost = new Set<string>()
+    for (const commit of recovered.checkpoints) {
+      try {
+        await mirrors.restore(location, commit, signal)
+        break
+      } catch (thrown) {
+        if (!isLost(thrown)) throw thrown
+        lost.add(commit)
+      }
+    }
+    return lost.size === 0 ? recovered : recoverWorkspace(eventLog, bcId, signal, position, lost)
+  }
 }
+
+const isLost = (thrown: unknown): boolean =>
+  thrown instanceof TuttiError && ['not_found', 'data_loss'].includes(thrown.code)
 
 /** Whether what is at a path makes room for a change of the user's: it is on the way to it, or below it. */
 function replacedBy(own: readonly CapturedChange[]): (path: Uint8Array) => boolean {
@@ -172,7 +191,8 @@ function replacedBy(own: readonly CapturedChange[]): (path: Uint8Array) => boole
     for (const folder of foldersOf(key)) folders.add(folder)
     if (change.state.fileType !== 'dir') leaves.add(key)
   }
-  return (path) => folders.has(pathKey(path)) || foldersOf(pathKey(path)).some((folder) => leaves.has(folder))
+  const isBelowLeaf = belowAny(leaves)
+  return (path) => folders.has(pathKey(path)) || isBelowLeaf(pathKey(path))
 }
 
 const entryPart = ({ path, mode, size }: { path: Uint8Array; mode: string; size: number }): Part => ({
@@ -188,7 +208,7 @@ async function* named(
   try {
     yield* content
   } catch (thrown) {
-    if (!(thrown instanceof TuttiError) || !['not_found', 'data_loss'].includes(thrown.code)) throw thrown
+    if (!isLost(thrown)) throw thrown
     const message = `The store has lost the content of ${pathFields(path).path} (${hash}). Put the blob back, then try again.`
     throw new TuttiError('data_loss', message, { id: hash }, thrown)
   }

@@ -100,5 +100,6 @@ function answerOf(bcId: AgentId, { event, sequence }: Recovered) {
     steps: steps.map(({ name, ms }) => ({ name, ms: BigInt(ms) })),
     missing: event.missing.map((path) => ({ path: eventPath(path).slice(), reason: path.reason })),
     moreMissing: event.moreMissing ?? 0,
+    passedOver: event.passedOver ?? [],
   }
 }

@@ -755,6 +755,13 @@ export declare type RecoverAgentResponse = Message<"tutti.v1.RecoverAgentRespons
    * @generated from field: uint32 more_missing = 10;
    */
   moreMissing: number;
+
+  /**
+   * Checkpoints after it that could not be had whole, at most 100: what they had comes from the changes.
+   *
+   * @generated from field: repeated string passed_over = 11;
+   */
+  passedOver: string[];
 };
 
 /**
