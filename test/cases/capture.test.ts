@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { TuttiClient } from '@tutti/client'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
-import { startAgent } from './agent-driver.ts'
+import { shellOutput, startAgent } from './agent-driver.ts'
 import { connect } from './connect.ts'
 import { script } from './script.ts'
 
@@ -34,16 +34,25 @@ describe.skipIf(!temporalPath)('what a capture finds', { timeout: 120_000 }, () 
     })
   }
 
-  test('SBX-01 a burst of files in brand-new directories is in the log before the call that made it ends', async () => {
-    const make = `const fs = require("fs"); for (let at = 0; at < 10000; at += 1) { const folder = ["a", at >> 8, at].join("/"); fs.mkdirSync(folder, { recursive: true }); fs.writeFileSync(folder + "/f", String(at).padStart(1024, "0")) }`
+  test('SBX-01 a burst of files in brand-new directories is in the log before the call that made it ends, within 10 s', async () => {
+    const make = `const fs = require("fs"), from = Date.now(); for (let at = 0; at < 10000; at += 1) { const folder = ["d" + at, "x", "y"].join("/"); fs.mkdirSync(folder, { recursive: true }); fs.writeFileSync(folder + "/f", String(at).padStart(1024, "0")) } console.log("made in " + (Date.now() - from))`
     const agent = await start({ kept: 'k' }, `run: node -e '${make}'`)
+    await agent.waitFor(
+      (event) => event.type === 'shell_output_delta' && JSON.stringify(event).includes('made in'),
+    )
+    const madeAt = Date.now()
+    await agent.waitFor((event) => event.type === 'tool_call_completed')
+    expect(Date.now() - madeAt).toBeLessThan(10_000)
     await agent.rest()
     const events = await agent.events()
+    // Or it is no burst.
+    expect(Number(/made in (\d+)/.exec(shellOutput(events))![1])).toBeLessThan(5000)
 
     const files = events.filter((event) => event.type === 'file_change')
+    expect(new Set(files.map(({ path }) => path)).size).toBe(10_000)
     expect(files).toHaveLength(10_000)
     for (const file of files) {
-      const [, at = ''] = /^a\/\d+\/(\d+)\/f$/.exec(file.path) ?? []
+      const [, at = ''] = /^d(\d+)\/x\/y\/f$/.exec(file.path) ?? []
       expect(file).toMatchObject({ action: 'created', size: 1024, hash: hashOf(at.padStart(1024, '0')) })
     }
     const completed = events.findIndex((event) => event.type === 'tool_call_completed')

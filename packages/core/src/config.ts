@@ -91,11 +91,17 @@ export const settings = {
     'TUTTI_SANDBOX_ANSWER_TIMEOUT',
     'a frozen sandbox is replaced within two heartbeat timeouts; a busy one answers long before',
   ),
+  'sandbox.max_life': setting(
+    'ms',
+    0,
+    'TUTTI_SANDBOX_MAX_LIFE',
+    '0 is without end: one that works gets no worse with time; set it where nothing may run for long, as behind a new image',
+  ),
   'sandbox.end_margin': setting(
     'ms',
     minute,
     'TUTTI_SANDBOX_END_MARGIN',
-    'of a sandbox whose provider ends it: room for the stop of a turn, its last capture and a checkpoint before that',
+    'of a sandbox that will be ended: room for the stop of a turn, its last capture and a checkpoint before that',
   ),
   'turn.timeout': setting(
     'ms',

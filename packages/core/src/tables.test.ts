@@ -107,8 +107,8 @@ test('each setting has a reason, a unit that fits and an environment variable of
     expect(setting.env).toMatch(/^(TUTTI_[A-Z_]+|LOG_LEVEL)$/)
     if (typeof setting.default === 'number') {
       expect(Number.isSafeInteger(setting.default), name).toBe(true)
-      // A port of 0 is none.
-      expect(setting.default, name).toBeGreaterThanOrEqual(name.endsWith('_port') ? 0 : 1)
+      // A port of 0 is none, and a life of 0 has no end.
+      expect(setting.default, name).toBeGreaterThanOrEqual(/_port$|\.max_life$/.test(name) ? 0 : 1)
     }
     expect(
       ['ms', 'bytes', 'percent'].includes(setting.unit) && typeof setting.default !== 'number',

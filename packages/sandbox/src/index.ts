@@ -9,6 +9,7 @@ export type {
   SandboxRef,
   SandboxSpec,
 } from './port.ts'
+export { limitLife } from './limit-life.ts'
 export { createLocalSandboxes, type LocalSandboxesOptions } from './local-sandboxes.ts'
 export type { LimiterKind } from './resource-group.ts'
 export { removeAbandonedProbeRoots, withProbeRoot } from './probe-root.ts'

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { SandboxLimits, SandboxPolicy } from '@tutti/core'
 import { createLocalSandboxes, type LocalSandboxesOptions } from './local-sandboxes.ts'
-import type { Exec, ExecExit, HostSandboxProvider, Sandbox } from './port.ts'
+import type { Exec, ExecExit, HostSandboxProvider, Sandbox, SandboxSpec } from './port.ts'
 
 export const never = new AbortController().signal
 
@@ -24,14 +24,18 @@ export interface Running {
   readonly exit: Promise<ExecExit>
 }
 
+interface SpecChange {
+  readonly policy?: Partial<SandboxPolicy>
+  readonly limits?: Partial<SandboxLimits>
+}
+
 /** For tests: a provider in a folder of its own, and shell lines as main programs of its sandboxes. */
 export interface TestSubject {
   readonly folder: string
   readonly provider: HostSandboxProvider
-  readonly run: (
-    line: string,
-    change?: { policy?: Partial<SandboxPolicy>; limits?: Partial<SandboxLimits> },
-  ) => Promise<Running>
+  /** Of a sandbox that there is not yet. */
+  readonly spec: (change?: SpecChange) => SandboxSpec
+  readonly run: (line: string, change?: SpecChange) => Promise<Running>
   dispose(): Promise<void>
 }
 
@@ -44,23 +48,26 @@ export function createTestSubject(options: Partial<LocalSandboxesOptions> = {}):
     ...options,
   })
   let count = 0
+  const specOf = ({ policy = {}, limits = {} }: SpecChange = {}): SandboxSpec => {
+    count += 1
+    const full: SandboxPolicy = {
+      isolation: 'bubblewrap',
+      allowHosts: [],
+      allowNetwork: false,
+      envNames: [],
+      envValues: {},
+      mounts: [],
+      limits: { ...testLimits, ...limits },
+      ...policy,
+    }
+    return { key: `${process.pid}/${count}`, owner: 'tester', policy: full, env: {}, readOnly: [] }
+  }
   return {
     folder,
     provider,
-    async run(line, { policy = {}, limits = {} } = {}) {
-      count += 1
-      const full: SandboxPolicy = {
-        isolation: 'bubblewrap',
-        allowHosts: [],
-        allowNetwork: false,
-        envNames: [],
-        envValues: {},
-        mounts: [],
-        limits: { ...testLimits, ...limits },
-        ...policy,
-      }
-      const spec = { key: `${process.pid}/${count}`, owner: 'tester', policy: full, env: {}, readOnly: [] }
-      const sandbox = await provider.create(spec, never)
+    spec: specOf,
+    async run(line, change) {
+      const sandbox = await provider.create(specOf(change), never)
       const exec = await sandbox.exec({ argv: ['/bin/sh', '-c', line] }, never)
       let output = ''
       const read = async (stream: AsyncIterable<Uint8Array>) => {

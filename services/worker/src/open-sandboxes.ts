@@ -1,6 +1,14 @@
 import { TuttiError, type Clock } from '@tutti/core'
-import { createLocalSandboxes, type HostSandboxProvider } from '@tutti/sandbox'
+import { createLocalSandboxes, limitLife, type HostSandboxProvider } from '@tutti/sandbox'
 import type { WorkerConfig } from './worker-config.ts'
+
+interface SandboxOptions {
+  readonly sandboxRoot: string
+  readonly dataDir: string
+  readonly config: WorkerConfig
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly clock: Clock
+}
 
 /**
  * The sandboxes that the settings choose.
@@ -8,13 +16,13 @@ import type { WorkerConfig } from './worker-config.ts'
  * @throws TuttiError `invalid_argument` for containers without an image. An engine that does not answer is no reason to end: it may
  *   by the first sandbox.
  */
-export async function openSandboxes(options: {
-  readonly sandboxRoot: string
-  readonly dataDir: string
-  readonly config: WorkerConfig
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly clock: Clock
-}): Promise<HostSandboxProvider> {
+export async function openSandboxes(options: SandboxOptions): Promise<HostSandboxProvider> {
+  const sandboxes = await openEndless(options)
+  const lifeMs = options.config['sandbox.max_life']
+  return lifeMs === 0 ? sandboxes : limitLife(sandboxes, lifeMs, options.clock)
+}
+
+async function openEndless(options: SandboxOptions): Promise<HostSandboxProvider> {
   const { config, env, clock } = options
   const common = {
     root: options.sandboxRoot,

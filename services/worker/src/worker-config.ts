@@ -6,6 +6,7 @@ export interface WorkerConfig {
   readonly 'sandboxes.engine': string
   readonly 'sandboxes.pull': 'never' | 'missing'
   readonly 'turn.capture_interval': number
+  readonly 'sandbox.max_life': number
   readonly 'sandbox.end_margin': number
   readonly 'turn.checkpoint_interval': number
   readonly 'turn.capture_timeout': number

@@ -198,6 +198,7 @@ function workerConfig(config: ResolvedConfig): WorkerConfig {
     'sandboxes.engine': String(config['sandboxes.engine']),
     'sandboxes.pull': config['sandboxes.pull'] as WorkerConfig['sandboxes.pull'],
     'turn.capture_interval': Number(config['turn.capture_interval']),
+    'sandbox.max_life': Number(config['sandbox.max_life']),
     'sandbox.end_margin': Number(config['sandbox.end_margin']),
     'turn.checkpoint_interval': Number(config['turn.checkpoint_interval']),
     'turn.capture_timeout': Number(config['turn.capture_timeout']),
