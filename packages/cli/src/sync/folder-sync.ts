@@ -287,10 +287,12 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
     take(events) {
       const from = state.offset() ?? ''
       const fresh = events.filter(({ offsetKey }) => offsetKey > from)
-      for (const key of takeEvents(state, fresh)) {
+      const { touched, failed } = takeEvents(state, fresh)
+      for (const key of touched) {
         known.add(key)
         dirty.add(key)
       }
+      for (const [key, detail] of failed) note({ kind: 'left', key, detail })
       forgetSent(fresh.at(-1)?.offsetKey ?? '')
     },
 
