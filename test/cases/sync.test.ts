@@ -40,7 +40,10 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
   let folder: string
 
   beforeAll(async () => {
-    stack = await createTuttiStack({ temporalPath: temporalPath!, env: { TUTTI_MAX_SANDBOXES: '12' } })
+    stack = await createTuttiStack({
+      temporalPath: temporalPath!,
+      env: { TUTTI_MAX_SANDBOXES: '12', TUTTI_SANDBOX_FILE_SIZE: '1MiB' },
+    })
     await stack.start()
     client = connect(stack)
     repository = createTestRepository({
@@ -205,6 +208,33 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
     expect(there['src']).toBe(`link ${outside}`)
     expect(Object.keys(there).filter((key) => /node_modules|\.log/.test(key))).toEqual([])
     rmSync(outside, { recursive: true })
+  })
+
+  test('a file that the sandbox cannot have is told with what to do, stays in the folder, and holds up nothing', async () => {
+    const agent = await begin()
+    await synced(agent)
+    const large = 'l'.repeat(2_000_000)
+    write('a-large', large)
+    write('notes.md', 'mine')
+    await synced(agent)
+    await agent.seen((event) => event.type === 'file_sync_failed')
+    await agent.seen((event) => event.type === 'ack')
+    const told =
+      "! a-large: the agent's sandbox cannot have it (EFBIG). It is larger than a file may be in a sandbox (sandbox.file_size): make it smaller, or give agents more."
+    expect(await synced(agent)).toEqual([told])
+    expect(await synced(agent)).toEqual([])
+    expect((await stack.run(['agent', 'events', agent.bcId])).stdout).toContain('a-large  (EFBIG)')
+    killAll(sandboxesOf(stack).flat())
+    await work(agent, 'cat notes.md; test ! -e a-large; echo new > new.txt')
+    expect(shellOutput(await agent.events()).endsWith('mine')).toBe(true)
+    expect((await synced(agent)).toSorted()).toEqual([told, '← new.txt'])
+    expect([read('a-large'), read('new.txt')]).toEqual([large, 'new\n'])
+    write('a-large', 'small')
+    await synced(agent)
+    await work(agent, 'cat a-large')
+    expect(shellOutput(await agent.events()).endsWith('small')).toBe(true)
+    expect(await synced(agent)).toEqual([])
+    expect(local()).toEqual(await listNow(agent))
   })
 
   test('a folder that something is in, that another agent has, that another sync has, or that was emptied is refused', async () => {

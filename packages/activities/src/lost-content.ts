@@ -27,17 +27,12 @@ export async function lostContent(
   blobs: BlobStore,
   signal: AbortSignal,
 ): Promise<TuttiError | undefined> {
-  if (!(thrown instanceof TuttiError) || !['not_found', 'data_loss'].includes(thrown.code)) return undefined
-  // The store names it when it reads, the sandbox when it writes, whoever sees first that it is damaged.
-  const named = thrown.detail['id'] ?? thrown.detail['hash']
+  if (!isAboutContent(thrown)) return undefined
   const lost: NamedContent[] = []
   let damaged: NamedContent | undefined
   for (const content of contents(changes, packs)) {
-    if (content.hash === named) damaged = content
-    const found =
-      content.hash === named ? isWhole(blobs, content.hash, signal) : blobs.has(content.hash, signal)
-    // A store that does not answer hides no other failure.
-    if (!(await found.catch(() => true))) lost.push(content)
+    if (content.hash === namedBy(thrown)) damaged = content
+    if (await isLost(content.hash, thrown, blobs, signal)) lost.push(content)
   }
   if (lost.length === 0) return damaged && onItsWay(damaged, thrown)
   const shown = lost.slice(0, shownFiles).map(({ name, hash }) => `${name} (${hash})`)
@@ -47,6 +42,37 @@ export async function lostContent(
     `The store has lost the content of files that the workspace needs: ${shown.join(', ')}${more}. Put the blobs back, then send the agent a message.`,
     { files: lost.length, id: lost[0]!.hash },
     thrown,
+  )
+}
+
+/** The changes whose contents the store has lost, when something has failed for that. */
+export async function lostChanges(
+  thrown: unknown,
+  changes: readonly CapturedChange[],
+  blobs: BlobStore,
+  signal: AbortSignal,
+): Promise<readonly CapturedChange[]> {
+  if (!isAboutContent(thrown)) return []
+  const lost: CapturedChange[] = []
+  for (const change of changes) {
+    const file = changedFile(change)
+    if (file && (await isLost(file.hash, thrown, blobs, signal))) lost.push(change)
+  }
+  return lost
+}
+
+const isAboutContent = (thrown: unknown): thrown is TuttiError =>
+  thrown instanceof TuttiError && ['not_found', 'data_loss'].includes(thrown.code)
+
+/** The store names it when it reads, the sandbox when it writes, whoever sees first that it is damaged. */
+const namedBy = ({ detail }: TuttiError): unknown => detail['id'] ?? detail['hash']
+
+function isLost(hash: BlobId, thrown: TuttiError, blobs: BlobStore, signal: AbortSignal): Promise<boolean> {
+  const found = hash === namedBy(thrown) ? isWhole(blobs, hash, signal) : blobs.has(hash, signal)
+  // A store that does not answer hides no other failure.
+  return found.then(
+    (isThere) => !isThere,
+    () => false,
   )
 }
 

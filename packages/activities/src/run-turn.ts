@@ -13,6 +13,7 @@ import { createOwnedBlobs } from './owned-blobs.ts'
 import { limitBehind, limitDetail } from './sandbox-limit.ts'
 import { saveSession } from './save-session.ts'
 import { saveStatesDuringTurn } from './save-states-during-turn.ts'
+import { syncFiles } from './sync-files.ts'
 import { createTurnControl, type TurnControl, type TurnStop } from './turn-control.ts'
 import { createTurnEvents, type TurnEvents } from './turn-events.ts'
 import { watchEndOfLife } from './end-of-life.ts'
@@ -57,6 +58,12 @@ export function createRunTurn(
             await attachSession(deps, session, control.signal)
           }
           session.quiet = false
+          if (session.workspace.hasUnwritten() && !control.ended()) {
+            phase('sync')
+            await syncFiles(session, [], control.signal).catch((error: unknown) =>
+              deps.log.warn({ err: error, bc_id: session.bcId }, 'writing what the user has changed failed'),
+            )
+          }
           phase('open')
           const text = await configs.text(input.turn.promptBlobId, session.controller.signal)
           const { promptSuffix } = session.config

@@ -1,13 +1,15 @@
 import type { AgentServer } from '@tutti/agent-server'
 import { mirrorRefs, type AgentId, type BlobId } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
-import { foldChanges } from '@tutti/workspace'
+import { changePath, foldChanges, pathKey } from '@tutti/workspace'
 import type { FileSync } from '@tutti/workspace/log'
 import type { CheckpointResult } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import type { KeepBase } from './keep-base.ts'
 import { keepCheckpoint } from './keep-checkpoint.ts'
+import { lostChanges } from './lost-content.ts'
 import type { RunLogWriter } from './run-log-writer.ts'
+import type { UnwrittenCode } from './unwritten.ts'
 import type { WorkspaceTracker } from './workspace-tracker.ts'
 
 /** The workspace of one sandbox life, on its way into the stores, the log and the mirror. One capture or checkpoint at a time. */
@@ -18,9 +20,13 @@ export interface SessionWorkspace {
   capture(signal: AbortSignal): Promise<void>
   /**
    * Writes what the user has changed into the sandbox, behind a capture of what the agent has there, so that it stays retrievable; logs
-   * that the sandbox has it.
+   * that the sandbox has it, or why it cannot. What it could not have before is tried again with it.
+   *
+   * @returns what the sandbox has got
    */
-  sync(synced: readonly FileSync[], signal: AbortSignal): Promise<void>
+  sync(synced: readonly FileSync[], signal: AbortSignal): Promise<readonly FileSync[]>
+  /** The sandbox could not have something that the user has changed. */
+  hasUnwritten(): boolean
   /** The same for what hints have told of. */
   captureHinted(signal: AbortSignal): Promise<void>
   /** Whether every path is what it was when it was captured last. */
@@ -52,6 +58,9 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
   let checkpointAt = deps.clock.monotonic()
   let queue: Promise<unknown> = Promise.resolve()
 
+  /** Changes of the user's that the sandbox could not have. */
+  let unwritten: readonly FileSync[] = []
+
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const done = queue.then(work)
     queue = done.catch(() => undefined)
@@ -59,6 +68,32 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
   }
 
   const capture = async (signal: AbortSignal) => void (await server.capture(tracker.sink(), signal))
+
+  /** @returns path keys of what the sandbox cannot have, each with the reason */
+  async function write(
+    synced: readonly FileSync[],
+    signal: AbortSignal,
+  ): Promise<Map<string, UnwrittenCode>> {
+    const lost = new Map<string, UnwrittenCode>()
+    const changes = foldChanges(synced.map(({ change }) => change))
+    const contentOf = (hash: BlobId) => deps.blobs.stream(hash, signal)
+    for (;;) {
+      const unwrittenNow = new Map(lost)
+      const request = {
+        changes: changes.filter((change) => !lost.has(pathKey(changePath(change)))),
+        contentOf,
+      }
+      try {
+        await server.sync(request, tracker.syncSink(synced, unwrittenNow), signal)
+        return unwrittenNow
+      } catch (thrown) {
+        // One content that is gone for good holds up no other.
+        const gone = await lostChanges(thrown, request.changes, deps.blobs, signal)
+        if (gone.length === 0) throw thrown
+        for (const change of gone) lost.set(pathKey(changePath(change)), 'lost')
+      }
+    }
+  }
 
   async function checkpoint(turnId: string, signal: AbortSignal): Promise<CheckpointResult> {
     await log.flush()
@@ -109,14 +144,15 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
     capture: (signal) => inTurn(() => capture(signal)),
     sync: (synced, signal) =>
       inTurn(async () => {
+        const all = [...unwritten, ...synced]
+        if (all.length === 0) return []
         await capture(signal)
-        const request = {
-          changes: foldChanges(synced.map(({ change }) => change)),
-          contentOf: (hash: BlobId) => deps.blobs.stream(hash, signal),
-        }
-        await server.sync(request, tracker.syncSink(synced), signal)
+        const refused = await write(all, signal)
         await log.flush()
+        unwritten = all.filter(({ change }) => refused.has(pathKey(changePath(change))))
+        return all.filter((sync) => !unwritten.includes(sync))
       }),
+    hasUnwritten: () => unwritten.length > 0,
     captureHinted: (signal) => inTurn(async () => void (await server.captureHinted(tracker.sink(), signal))),
     isAsCaptured: (signal) =>
       inTurn(async () => (await server.look(signal)).manifestDigest === tracker.manifestDigest()),

@@ -46,6 +46,9 @@ describe('what the user changes', { timeout: 60_000 }, () => {
     }
   }
 
+  const pendingNow = async () =>
+    (await recoverWorkspace(host.deps.eventLog, host.bcId, never)).pending.map(({ commandId }) => commandId)
+
   async function saidBySandbox(event: RunEvent): Promise<void> {
     const { eventLog } = host.deps
     const sequence = await eventLog.expected(host.bcId, 'sandbox', 1, never)
@@ -145,6 +148,85 @@ describe('what the user changes', { timeout: 60_000 }, () => {
     const { pending, commit } = await recoverWorkspace(host.deps.eventLog, host.bcId, never)
     expect([pending.length, commit]).toEqual([1, session.baseCommit])
     expect((await recoverWorkspace(host.deps.eventLog, host.bcId, never, last - 1)).pending).toEqual([])
+  })
+
+  test('that the sandbox cannot have is told once, holds up nothing else, and comes when it can', async () => {
+    host = await createTestHost({
+      files: { notes: 'n' },
+      agentSpec: 'command:true',
+      limits: { diskBytes: 24 << 20, fileBytes: 4 << 20, files: 2000 },
+    })
+    const session = await host.provision(1)
+    // Room for two such files, and not for three.
+    await runInside(
+      session,
+      'n=0; while head -c 4000000 /dev/zero > full$n 2> /dev/null; do n=$((n+1)); done; rm full$n full0 full1',
+    )
+    const large = ['a', 'b', 'c'].map((letter) => letter.repeat(4_000_000))
+    const [huge, mine] = ['h'.repeat(5_000_000), 'mine']
+    // The API takes each part of it, and all of it.
+    const long = Array.from({ length: 16 }, (_, at) => String(at).padEnd(255, 'x')).join('/')
+    const first = await change(
+      [
+        file('a-huge', huge),
+        file(long, mine),
+        ...large.map((content, at) => file(`b${at}`, content)),
+        file('notes', mine),
+      ],
+      [huge, mine, ...large],
+    )
+    await acked([first[5]!])
+    const failures = async () =>
+      (await host.events('file_sync_failed')).map(({ commandId, path, code }) => [commandId, path, code])
+    expect(await failures()).toEqual([
+      [first[0], 'a-huge', 'EFBIG'],
+      [first[1], long, 'ENAMETOOLONG'],
+      [first[4], 'b2', 'ENOSPC'],
+    ])
+    for (const { detail } of await host.events('file_sync_failed')) expect(detail).toMatch(/: .+\.$/)
+    expect(
+      await runInside(session, 'cat notes; find . -path ./.git -prune -o ! -name "full*" -print | sort'),
+    ).toBe('mine.\n./b0\n./b1\n./notes')
+    expect(await pendingNow()).toEqual([first[0], first[1], first[4]])
+
+    // There is room now: it comes before the next turn. And a shorter name: it comes with the next change.
+    await runInside(session, 'rm full*')
+    await host.runTurn(session, false)
+    await acked([first[4]!])
+    const second = await change([gone(long), file('short', mine)], [])
+    await acked([...second, first[1]!])
+    expect(await runInside(session, 'wc -c < b2; cat short')).toBe('4000000\nmine')
+    expect(await failures()).toHaveLength(3)
+    expect(await pendingNow()).toEqual([first[0]])
+
+    // The next sandbox is not held up either.
+    await host.lose(session)
+    const next = await host.provision(2)
+    expect(await runInside(next, 'cat notes short; test ! -e a-huge')).toBe('minemine')
+    expect((await host.events('file_sync_failed')).slice(3)).toMatchObject([
+      { incarnation: 2, commandId: first[0], code: 'EFBIG' },
+    ])
+    expect((await host.events('recovery')).at(-1)).toMatchObject({ proven: true })
+    await acked(await change([gone('a-huge')], []))
+    expect(await pendingNow()).toEqual([])
+  })
+
+  test('whose content the store has lost is told, and the rest comes; it comes when it is back', async () => {
+    host = await createTestHost({ files: { notes: 'n' } })
+    const session = await host.provision(1)
+    session.controller.abort()
+    const ids = await change([file('a', 'aaa'), file('b', 'bbb'), file('c', 'ccc')], ['aaa', 'bbb', 'ccc'])
+    host.removeBlob(blobIdOf('bbb'))
+    await host.lose(session)
+    const next = await host.provision(2)
+    expect(await runInside(next, 'cat a c; test ! -e b')).toBe('aaaccc')
+    expect(await host.events('file_sync_failed')).toMatchObject([
+      { incarnation: 2, commandId: ids[1], path: 'b', code: 'lost' },
+    ])
+    await host.deps.blobs.put(Buffer.from('bbb'), never)
+    await acked(await change([file('d', 'ddd')], ['ddd']))
+    await acked(ids)
+    expect(await runInside(next, 'cat a b c d')).toBe('aaabbbcccddd')
   })
 
   test('is in a checkpoint also when no turn runs, and in a folder that the agent has shut', async () => {

@@ -7,15 +7,17 @@ import type { HostSession } from './sessions.ts'
 /** Between two tries to write the same into a sandbox, in milliseconds. */
 const retryMs = 1000
 
-/** Writes changes of the user's into a session's sandbox, and notes that its agent has to be told. */
+/**
+ * Writes changes of the user's into a session's sandbox, and notes that its agent has to be told. Whatever the sandbox could not have is tried
+ * again.
+ */
 export async function syncFiles(
   session: HostSession,
   synced: readonly FileSync[],
   signal: AbortSignal,
 ): Promise<void> {
-  if (synced.length === 0) return
-  await session.workspace.sync(synced, signal)
-  for (const { change } of synced) session.untold.add(pathFields(changePath(change)).path)
+  const written = await session.workspace.sync(synced, signal)
+  for (const { change } of written) session.untold.add(pathFields(changePath(change)).path)
 }
 
 /**

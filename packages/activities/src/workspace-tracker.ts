@@ -7,6 +7,7 @@ import { changedFile, changePath, isInNoCommit, pathKey } from '@tutti/workspace
 import { createBlobBatch, maxBatched, type BlobBatch } from './blob-batch.ts'
 import { fileChange, pathFields, type FileSync, type RecoveredGitState } from '@tutti/workspace/log'
 import { treeChange } from './tree-change.ts'
+import { whatToDo, type UnwrittenCode } from './unwritten.ts'
 
 /** What captures have found since the last checkpoint. */
 export interface WorkspaceTracker {
@@ -15,8 +16,11 @@ export interface WorkspaceTracker {
    * missing object (design §8), and the log never has half of a capture.
    */
   sink(): CaptureSink
-  /** The same for the capture behind a sync, which logs together with it that the sandbox has these changes of the user's. */
-  syncSink(synced: readonly FileSync[]): CaptureSink
+  /**
+   * The same for the capture behind a sync, which logs together with it that the sandbox has these changes of the user's, but for what could
+   * not be written: that stays in `unwritten` and is told.
+   */
+  syncSink(synced: readonly FileSync[], unwritten: Map<string, UnwrittenCode>): CaptureSink
   /** What the next checkpoint commit is made of: the newest state of each path that changed since the last one. */
   treeChanges(): readonly TreeChange[]
   /** That of the newest capture, or of what was recovered. */
@@ -50,6 +54,8 @@ export interface WorkspaceTrackerDeps {
   /** The agent's own repository, as it was captured before. */
   readonly git?: RecoveredGitState | undefined
 }
+
+type Failed = Extract<RunEvent, { type: 'file_sync_failed' }>
 
 export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTracker {
   const { blobs, packs: packStore, incarnation, write, checkPack, crashPoint, signal } = deps
@@ -93,7 +99,20 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
     }
   }
 
-  const sinkOf = (synced: readonly FileSync[]): CaptureSink => {
+  /** What the log has of what could not be written in this sandbox, by command. */
+  const told = new Map<string, UnwrittenCode>()
+  const failures = (refused: readonly FileSync[], unwritten: ReadonlyMap<string, UnwrittenCode>) => {
+    // Of a path the newest change alone was tried.
+    const tried = new Map(refused.map((sync) => [pathKey(changePath(sync.change)), sync]))
+    return [...tried].flatMap(([key, { commandId, change }]): Failed[] => {
+      const code = unwritten.get(key)!
+      if (told.get(commandId) === code) return []
+      const path = pathFields(changePath(change))
+      return [{ type: 'file_sync_failed', incarnation, commandId, ...path, code, detail: whatToDo(code) }]
+    })
+  }
+
+  const sinkOf = (synced: readonly FileSync[], unwritten = new Map<string, UnwrittenCode>()): CaptureSink => {
     const batch = createBlobBatch(blobs, taking)
     const ahead = new Set<BlobId>()
     const captured: CapturedChange[] = []
@@ -118,6 +137,7 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
           ...(size !== undefined && { size }),
         })
       },
+      unwritten: (path, code) => void unwritten.set(pathKey(path), code),
       async gitState({ commit, onto, head, branch, commits: made }, bytes) {
         const earlier = packsOf.get(onto ?? '') ?? []
         const pack = await crashPoint('capture.git_state', () => storePack(bytes, earlier))
@@ -141,18 +161,26 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
       },
       async committed(summary) {
         await crashPoint('capture.contents', () => batch.stored())
-        const acks = synced.map(({ commandId }): RunEvent => ({ type: 'ack', commandId }))
-        const events = [...acks, ...captured.map((change) => fileChange(change, incarnation)), ...others]
-        if (captured.length > 0 || synced.length > 0) {
+        const isWritten = ({ change }: FileSync) => !unwritten.has(pathKey(changePath(change)))
+        const written = synced.filter(isWritten)
+        const acks = written.map(({ commandId }): RunEvent => ({ type: 'ack', commandId }))
+        const failed = failures(
+          synced.filter((sync) => !isWritten(sync)),
+          unwritten,
+        )
+        const changed = captured.map((change) => fileChange(change, incarnation))
+        const events = [...acks, ...failed, ...changed, ...others]
+        if (captured.length > 0 || written.length > 0) {
           const { manifestDigest: digest, entries } = summary
           events.push({ type: 'workspace_captured', incarnation, manifestDigest: digest, entries })
         }
         if (events.length > 0) await crashPoint('capture.events', () => write(...events))
-        for (const change of [...synced.map((sync) => sync.change), ...captured])
+        for (const { commandId, code } of failed) told.set(commandId, code)
+        for (const change of [...written.map((sync) => sync.change), ...captured])
           changes.set(pathKey(changePath(change)), change)
         manifestDigest = summary.manifestDigest
         if (state) packsOf.set(state.commit, state.packs)
-        hasChanges ||= captured.length > 0 || synced.length > 0
+        hasChanges ||= captured.length > 0 || written.length > 0
         hasCommits ||= commits > 0
       },
     }

@@ -39,6 +39,8 @@ export interface CaptureSink {
   skipped(path: Uint8Array, reason: FileSkipReason, size: number | undefined): Promise<void>
   /** After the changes, at most once. `pack` is whole, but not checked; false refuses it, and the next one will not build on it. */
   gitState(report: GitStateReport, pack: AsyncIterable<Uint8Array>): Promise<boolean>
+  /** A path of a sync that the sandbox's file system refuses, with the code of its error: it stays as it is. Only before the changes. */
+  unwritten?(path: Uint8Array, code: string): void
   /** The capture is whole. What came before is kept only together with this. */
   committed(summary: CaptureSummary): Promise<void>
 }
@@ -103,7 +105,8 @@ export interface AgentServer extends AgentHost {
   look(signal: AbortSignal): Promise<CaptureSummary>
   /**
    * Makes paths what these changes say, whatever is there, and takes that for captured; then a capture, in the same turn, with what else is
-   * different by it. When it fails, the next capture reports as the agent's work what was written.
+   * different by it. A path that cannot be written holds up no other; the sink is told of it. When the whole fails, the next capture reports
+   * as the agent's work what was written.
    */
   sync(
     request: Pick<HydrateRequest, 'changes' | 'contentOf'>,

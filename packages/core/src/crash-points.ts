@@ -1,5 +1,5 @@
 /**
- * Every durable step, by name. `TUTTI_CRASH_AT=<name>:before|after[:n]` kills the process with SIGKILL at the n-th passing of
+ * Every durable step of a server, by name. `TUTTI_CRASH_AT=<name>:before|after[:n]` kills the process with SIGKILL at the n-th passing of
  * that step (the first by default), once per data folder, so that each step's recovery can be tested.
  */
 export const crashPoints = {
@@ -35,7 +35,19 @@ export const crashPoints = {
   'deliver.record': 'the pull request is recorded',
 } as const satisfies Record<string, string>
 
-export type CrashPointName = keyof typeof crashPoints
+/** The same for `tutti sync`, a process of its own: once per synced folder. */
+export const syncCrashPoints = {
+  'sync.log': "what the agent's log says is in the state of a synced folder",
+  'sync.temporary': "a content of the agent's is in a file beside the folder",
+  'sync.placing': 'what is about to be placed or removed is in the state of a synced folder',
+  'sync.place': "a file of the agent's is in its place in the folder",
+  'sync.remove': 'what the agent has removed is removed from the folder',
+  'sync.agreed': 'what both sides have is in the state of a synced folder',
+  'sync.blob': "a content of the user's is in the store",
+  'sync.file_sync': "changes of the user's are in the agent's log, and the answer has come",
+} as const satisfies Record<string, string>
+
+export type CrashPointName = keyof typeof crashPoints | keyof typeof syncCrashPoints
 
 /** Passes a durable step: runs it and, when told to, dies right before or after it. */
 export type CrashPoint = <T>(name: CrashPointName, step: () => Promise<T>) => Promise<T>
@@ -52,7 +64,8 @@ export interface CrashOrder {
 /** Reads the value of `TUTTI_CRASH_AT`; undefined when it names no crash point. */
 export function parseCrashOrder(text: string): CrashOrder | undefined {
   const [name = '', when = '', passing = '1'] = text.split(':')
-  if (!Object.hasOwn(crashPoints, name) || (when !== 'before' && when !== 'after')) return undefined
+  const isKnown = Object.hasOwn(crashPoints, name) || Object.hasOwn(syncCrashPoints, name)
+  if (!isKnown || (when !== 'before' && when !== 'after')) return undefined
   if (!/^[1-9]\d{0,6}$/.test(passing)) return undefined
   return { name: name as CrashPointName, when, passing: Number(passing) }
 }

@@ -91,6 +91,7 @@ export {
   crashPoints,
   noCrashPoints,
   parseCrashOrder,
+  syncCrashPoints,
   type CrashOrder,
   type CrashPoint,
   type CrashPointName,

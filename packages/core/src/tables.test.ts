@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { composerStatus, composerStatuses, agentStatuses } from './agent-status.ts'
 import { isCandidate, passedCheck, type Attempt } from './attempt.ts'
 import { settings, type Setting } from './config.ts'
-import { crashPoints, noCrashPoints, parseCrashOrder } from './crash-points.ts'
+import { crashPoints, noCrashPoints, parseCrashOrder, syncCrashPoints } from './crash-points.ts'
 import { errorCodes, TuttiError } from './errors.ts'
 import { limits } from './limits.ts'
 import { deliveryFailures, reasons } from './reasons.ts'
@@ -146,7 +146,7 @@ test('seed clients see CREATING until the first sandbox, and each status as the 
 })
 
 test('crash orders name a crash point, a side and a passing', async () => {
-  for (const name of Object.keys(crashPoints)) {
+  for (const name of Object.keys({ ...crashPoints, ...syncCrashPoints })) {
     expect(parseCrashOrder(`${name}:before`)).toEqual({ name, when: 'before', passing: 1 })
     expect(parseCrashOrder(`${name}:after:12`)).toEqual({ name, when: 'after', passing: 12 })
   }

@@ -121,6 +121,22 @@ export type WorkspaceEvent =
    * says that it has. What it replaces stays in the log and the store.
    */
   | ({ type: 'file_sync'; commandId: string } & ChangedPath)
+  /**
+   * This sandbox cannot have what that `file_sync` brought, and works on with its own version. It is tried again with what the user changes
+   * next, before each turn and in the next sandbox; told once for each `code`.
+   */
+  | {
+      type: 'file_sync_failed'
+      incarnation: number
+      commandId: string
+      path: string
+      /** As of a `file_change`. */
+      pathB64?: string
+      /** Of the file system's error, such as `ENOSPC`; `lost`: the store has not got the content any more. */
+      code: string
+      /** What to do about it. */
+      detail: string
+    }
   | {
       type: 'file_skipped'
       incarnation: number

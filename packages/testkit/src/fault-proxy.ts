@@ -24,9 +24,17 @@ export interface FaultProxy {
   close(): Promise<void>
 }
 
-/** @param target `http://HOST:PORT`. The `Host` header goes through as it is, since clients sign it. */
-export async function createFaultProxy(target: string): Promise<FaultProxy> {
-  const { hostname, port } = new URL(target)
+export interface FaultProxyOptions {
+  /** For a server that answers to its own name only. Default: the `Host` header goes through as it is, since clients of S3 sign it. */
+  readonly namesTarget?: boolean
+}
+
+/** @param target `http://HOST:PORT`. */
+export async function createFaultProxy(
+  target: string,
+  { namesTarget = false }: FaultProxyOptions = {},
+): Promise<FaultProxy> {
+  const { hostname, port, host } = new URL(target)
   const plans: { fault: Fault; left: number; when: (request: ProxiedRequest) => boolean }[] = []
   const requests: ProxiedRequest[] = []
   const sockets = new Set<Socket>()
@@ -58,7 +66,9 @@ export async function createFaultProxy(target: string): Promise<FaultProxy> {
     if (fault?.kind === 'error') return sendError(near, answer, fault)
     if (fault?.kind === 'hold') await fault.until
 
-    const headers = rawPairs(near.rawHeaders).filter(([name]) => !/^(?:expect|connection)$/i.test(name))
+    const headers = rawPairs(near.rawHeaders)
+      .filter(([name]) => !/^(?:expect|connection)$/i.test(name))
+      .map(([name, value]) => [name, namesTarget && /^host$/i.test(name) ? host : value])
     const far = forward({
       hostname,
       port,

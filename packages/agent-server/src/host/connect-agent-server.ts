@@ -1,7 +1,7 @@
 import { limits, TuttiError } from '@tutti/core'
 import type { HostExecExit, HostExecOutput, HostExecRequest } from '@tutti/agent'
 import type { Exec, ExecExit } from '@tutti/sandbox'
-import { changedFile } from '@tutti/workspace'
+import { changedFile, changePath, pathKey, type CapturedChange } from '@tutti/workspace'
 import type { HydrateParams } from '../inside/hydrate.ts'
 import type { InsideSettings } from '../inside/settings.ts'
 import type { CallStream } from '../link/call.ts'
@@ -76,6 +76,7 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
     sink: CaptureSink,
     signal: AbortSignal,
     begin: (call: OutgoingCall) => Promise<void> = async () => {},
+    given: readonly CapturedChange[] = [],
   ) => {
     const run = async () => {
       const giveUp = new AbortController()
@@ -86,7 +87,12 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
       const call = caller.call(method, {}, giveUp.signal)
       try {
         await Promise.race([begin(call), call.result])
-        return await receiveCapture(call, sink, keep)
+        return await receiveCapture(
+          call,
+          sink,
+          keep,
+          new Set(given.map((change) => pathKey(changePath(change)))),
+        )
       } finally {
         keep()
         call.cancel()
@@ -194,10 +200,16 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
     captureHinted: (sink, signal) => capture('captureHinted', sink, signal),
 
     sync: ({ changes, contentOf }, sink, signal) =>
-      capture('sync', sink, signal, async (call) => {
-        await sendChanges(call, changes, contentOf)
-        await call.send(changesEndHead)
-      }),
+      capture(
+        'sync',
+        sink,
+        signal,
+        async (call) => {
+          await sendChanges(call, changes, contentOf)
+          await call.send(changesEndHead)
+        },
+        changes,
+      ),
 
     hints(onHint, signal) {
       const call = caller.call('hints', {}, signal)

@@ -240,6 +240,8 @@ describe('a capture that somebody else reports', () => {
     ['a size that is none', { skipped: { path: path64('a'), reason: 'limit', size: 0.5 } }],
     ['a path with a NUL', { skipped: { path: path64('a\0'), reason: 'limit' } }],
     ['an endless path', { skipped: { path: path64('a'.repeat(5000)), reason: 'limit' } }],
+    ['a path that was not to be written', { unwritten: { path: path64('a'), code: 'ENOSPC' } }],
+    ['a code that is none', { unwritten: { path: path64('a'), code: '\u001b[31m' } }],
     ['a digest that is none', { summary: { ...summary, changes: 0, manifestDigest: `${'0'.repeat(63)}\n` } }],
     ['a count below nothing', { summary: { ...summary, changes: 0, entries: -1 } }],
     ['changes that never came', { summary }],

@@ -14,6 +14,7 @@ import { captureHead, captureSummary, maxSkippedPathBytes, reported } from './re
  * Hands a running capture to the sink. The inside takes it for done only when the sink has taken everything. A change of a path that nobody
  * may write is refused by itself: to the sink it is skipped.
  *
+ * @param given keys of the paths that were to be written, of which each may be told of as not written
  * @param onWhole called when all of it is here: from then on giving up would leave the inside in doubt of what was taken
  * @throws TuttiError `data_loss` for what no capture can find; the sink has then only what came before it.
  */
@@ -21,6 +22,7 @@ export async function receiveCapture(
   call: OutgoingCall,
   sink: CaptureSink,
   onWhole: () => void = () => {},
+  given: Set<string> = new Set(),
 ): Promise<CaptureSummary> {
   const messages = call.messages[Symbol.asyncIterator]()
   const changesInOrder = createOrder()
@@ -32,7 +34,7 @@ export async function receiveCapture(
   let hasState = false
   let takesState = true
   for (let next = await messages.next(); !next.done; next = await messages.next()) {
-    const { content, change, skipped, gitState, summary } = reported(
+    const { content, change, skipped, gitState, unwritten, summary } = reported(
       captureHead,
       next.value.head,
       'a part of a capture',
@@ -61,6 +63,10 @@ export async function receiveCapture(
       const pack = contentOf(messages, gitState.size)
       takesState = await sink.gitState(gitState, pack)
       for await (const _ of pack) void _
+    } else if (unwritten) {
+      const path = Buffer.from(unwritten.path, 'base64')
+      if (!sink.unwritten || changes > 0 || !given.delete(pathKey(path))) throw contradiction()
+      sink.unwritten(path, unwritten.code)
     } else {
       if (summary?.changes !== changes) throw contradiction()
       onWhole()

@@ -138,6 +138,9 @@ const gitState = z.strictObject({
   size: count.max(limits.maxGitStateBytes),
 }) satisfies ZodType<GitStateReport>
 
+/** A path of a sync, with the code of the file system's error. */
+const unwritten = z.strictObject({ path, code: z.string().regex(/^E[A-Z0-9]{1,30}$/) })
+
 /** One message of a capture that is not content. */
 export const captureHead = z
   .strictObject({
@@ -145,6 +148,7 @@ export const captureHead = z
     change: change.optional(),
     skipped: skipped.optional(),
     gitState: gitState.optional(),
+    unwritten: unwritten.optional(),
     summary: captureSummary.optional(),
   })
   .refine((head) => Object.values(head).filter((part) => part !== undefined).length === 1)

@@ -1,5 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { lstatSync, mkdirSync, renameSync, rmSync, rmdirSync, symlinkSync, unlinkSync } from 'node:fs'
+import {
+  lstatSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  rmdirSync,
+  symlinkSync,
+  unlinkSync,
+  type Stats,
+} from 'node:fs'
 import { open } from 'node:fs/promises'
 import { TuttiError, pathProblem } from '@tutti/core'
 import {
@@ -14,7 +23,10 @@ import {
 const slash = Buffer.from('/')
 const below = (root: string, path: Uint8Array) => Buffer.concat([Buffer.from(root), slash, path])
 
-/** Makes one path what a change says. Parents are made on the way; a file or link in a parent's place is replaced, never followed. */
+/**
+ * Makes one path what a change says. Parents are made on the way; a file or link in a parent's place is replaced, never followed. What
+ * the file system refuses leaves nothing half made.
+ */
 export async function applyChange(
   root: string,
   change: CapturedChange,
@@ -30,9 +42,21 @@ export async function applyChange(
   if (change.action === 'deleted') return removePath(root, path)
   const components = pathKey(path).split('/')
   const state = changedFile(change)
-  if (!state) return makeFolders(root, components)
-  makeFolders(root, components.slice(0, -1))
-  const target = below(root, path)
+  const made: Buffer[] = []
+  try {
+    makeFolders(root, state ? components.slice(0, -1) : components, made)
+    if (state) await writeFile(below(root, path), state, content)
+  } catch (error) {
+    for (const folder of made.reverse()) removeEmpty(folder)
+    throw error
+  }
+}
+
+async function writeFile(
+  target: Buffer,
+  state: FileState,
+  content: AsyncIterable<Uint8Array>,
+): Promise<void> {
   const temporary = Buffer.concat([
     target.subarray(0, target.lastIndexOf(47) + 1),
     Buffer.from(`.tutti-${randomUUID()}`),
@@ -80,7 +104,8 @@ async function collect(content: AsyncIterable<Uint8Array>, state: FileState): Pr
   return Buffer.concat(chunks)
 }
 
-function makeFolders(root: string, components: readonly string[]): void {
+/** @param made gets the folders that were not there */
+function makeFolders(root: string, components: readonly string[], made: Buffer[]): void {
   let key = ''
   for (const component of components) {
     key = key === '' ? component : `${key}/${component}`
@@ -89,6 +114,27 @@ function makeFolders(root: string, components: readonly string[]): void {
     if (stats?.isDirectory()) continue
     if (stats) unlinkSync(folder)
     mkdirSync(folder)
+    made.push(folder)
+  }
+}
+
+/** Whether the folder is gone; it stays when something is in it. */
+function removeEmpty(folder: Buffer): boolean {
+  try {
+    rmdirSync(folder)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What is there; nothing where the file system knows no such name. */
+function look(path: Buffer): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENAMETOOLONG') return undefined
+    throw error
   }
 }
 
@@ -96,20 +142,14 @@ function makeFolders(root: string, components: readonly string[]): void {
 function removePath(root: string, path: Uint8Array): void {
   const components = pathKey(path).split('/')
   for (let depth = 1; depth < components.length; depth += 1) {
-    const parent = lstatSync(below(root, pathBytes(components.slice(0, depth).join('/'))), {
-      throwIfNoEntry: false,
-    })
+    const parent = look(below(root, pathBytes(components.slice(0, depth).join('/'))))
     // Below a link or a file there is nothing of this workspace's.
     if (!parent?.isDirectory()) return
   }
-  const stats = lstatSync(below(root, path), { throwIfNoEntry: false })
+  const stats = look(below(root, path))
   if (stats && !stats.isDirectory()) unlinkSync(below(root, path))
   const folders = stats?.isDirectory() ? components.length : components.length - 1
   for (let depth = folders; depth > 0; depth -= 1) {
-    try {
-      rmdirSync(below(root, pathBytes(components.slice(0, depth).join('/'))))
-    } catch {
-      return
-    }
+    if (!removeEmpty(below(root, pathBytes(components.slice(0, depth).join('/'))))) return
   }
 }

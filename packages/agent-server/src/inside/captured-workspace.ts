@@ -42,6 +42,8 @@ export interface CaptureOutput {
   skipped(path: Uint8Array, reason: FileSkipReason, size: number | undefined): Promise<void>
   /** The agent's own repository, when it has changed. */
   gitState(report: GitStateReport, pack: AsyncIterable<Uint8Array>): Promise<void>
+  /** A path of a sync that the file system refuses, with the code of its error. */
+  unwritten(path: Uint8Array, code: string): Promise<void>
   /** Resolves when all of it is safe with the host, but for a state that it refuses. Only then does the workspace count as captured. */
   committed(summary: WorkspaceSummary): Promise<{ readonly takesState: boolean }>
 }
@@ -52,7 +54,7 @@ export interface CapturedWorkspace {
   capture(output: CaptureOutput, signal: AbortSignal): Promise<WorkspaceSummary>
   /**
    * Makes paths what the host says and takes that for what it has; then captures what else is different. Nothing of it counts as captured
-   * before the host has taken the capture.
+   * before the host has taken the capture. A path that cannot be written holds up no other: it stays as it is.
    */
   sync(
     changes: AsyncIterable<HostChange>,
@@ -154,16 +156,25 @@ export function createCapturedWorkspace({
       activity.began()()
       const from = new Map(known)
       const given = new Set<string>()
+      const refused: [Uint8Array, string][] = []
       for await (const { change, content } of changes) {
         const key = pathKey(changePath(change))
         // The user's version comes also where the agent has made its folder read-only.
         for (const folder of foldersOf(key)) openFolder(absolute(folder))
-        await applyChange(root, change, content)
+        try {
+          await applyChange(root, change, content)
+        } catch (error) {
+          const code = refusal(error)
+          if (code === undefined) throw error
+          refused.push([changePath(change), code])
+          continue
+        }
         given.add(key)
         const written = writtenPath(change, absolute(key))
         if (written) from.set(key, written)
         else from.delete(key)
       }
+      for (const [path, code] of refused) await output.unwritten(path, code)
       return captureFrom(from, given, output, signal)
     },
 
@@ -385,6 +396,10 @@ function writtenPath(change: CapturedChange, path: Buffer): KnownPath | undefine
   const stat = statTuple(lstatSync(path, { bigint: true }))
   return { fileType, mode, size, hash, ignored: state.ignored === true, stat, readAtNs: nowNs() }
 }
+
+/** The code with which the file system refuses a path; undefined for any other failure. */
+const refusal = (error: unknown): string | undefined =>
+  error instanceof Error && 'syscall' in error ? (error as NodeJS.ErrnoException).code : undefined
 
 const maxWrong = 1000
 

@@ -189,7 +189,10 @@ async function* changesOf(call: CallStream): AsyncGenerator<HostChange> {
   for (let next = await messages.next(); !next.done; next = await messages.next()) {
     if (next.value.head === changesEndHead) return
     const change = fromWireChange(next.value.head as WireChange)
-    yield { change, content: contentOf(messages, changedFile(change)?.size ?? 0) }
+    const content = contentOf(messages, changedFile(change)?.size ?? 0)
+    yield { change, content }
+    // What could not be written comes all the same.
+    for await (const _ of content) void _
   }
   throw new TuttiError('cancelled', 'The changes ended before they were whole.')
 }
@@ -234,6 +237,7 @@ function captureTo(call: CallStream): CaptureOutput {
           ...(size === undefined ? {} : { size }),
         },
       }),
+    unwritten: (path, code) => call.send({ unwritten: { path: Buffer.from(path).toString('base64'), code } }),
     async gitState(report, bytes) {
       await call.send({ gitState: report })
       for await (const chunk of bytes) await call.send(contentHead, chunk)

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path'
 import { pathBytes } from '@tutti/workspace'
 import type { Command } from 'commander'
 import type { Cli } from '../cli.ts'
+import { crashPointOf } from '../crash-point-of.ts'
 import { examples } from '../examples.ts'
 import { isTextOutput, type Output } from '../output/output.ts'
 import { shownPath } from '../output/shown-path.ts'
@@ -50,6 +51,7 @@ export function addSync(program: Command, cli: Cli): void {
           once: once || background,
           ignoresCase: ignoreCase,
           allowDeletions,
+          crashPoint: await crashPointOf(deps.env, join(folder, stateFolder)),
           note: (note) => tell(output, note),
           say: (text) => output.say(safeLine(text)),
           signal,

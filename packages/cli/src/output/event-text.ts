@@ -84,6 +84,8 @@ export function eventText(event: RunEvent): EventText | undefined {
         'file',
         words(event.action, pathText(event) + (event.fileType === 'dir' ? '/' : ''), 'by the user'),
       )
+    case 'file_sync_failed':
+      return say('file', words('not in the sandbox', pathText(event), `(${event.code})`, event.detail))
     case 'file_skipped':
       return say('file', words('skipped', pathText(event), event.reason))
     case 'checkpoint':

@@ -12,21 +12,15 @@ import {
   type ApiConfig,
 } from '@tutti/api'
 import type { Archive, BlobStore } from '@tutti/blob-store'
-import { noCrashPoints, parseCrashOrder, systemClock, TuttiError, type CrashPoint } from '@tutti/core'
+import { systemClock, type CrashPoint } from '@tutti/core'
 import { createLocalForge, type Forge } from '@tutti/forge'
 import { createMirrors, type Mirrors } from '@tutti/git'
-import {
-  createCrashPoints,
-  createSqliteStore,
-  rebuildLogs,
-  repositoryLocation,
-  sealLogs,
-  type SqliteStore,
-} from '@tutti/store'
+import { createSqliteStore, rebuildLogs, repositoryLocation, sealLogs, type SqliteStore } from '@tutti/store'
 import { startWorker } from '@tutti/worker'
 import { Client, Connection } from '@temporalio/client'
 import { Registry } from 'prom-client'
 import type { ResolvedConfig } from '../config/load-config.ts'
+import { crashPointOf } from '../crash-point-of.ts'
 import type { PartContext, RunningApi, StackParts } from './parts.ts'
 import { createLogFile, withWarningsOn } from './server-log.ts'
 import { openBlobs } from './open-blobs.ts'
@@ -85,7 +79,7 @@ export function createParts(env: Env = process.env): StackParts<Stores> {
 }
 
 async function openStores(dataDir: string, config: ResolvedConfig, env: Env): Promise<Stores> {
-  const crashPoint = crashPointOf(env, dataDir)
+  const crashPoint = await crashPointOf(env, dataDir)
   const telemetry = await startTelemetry(env)
   const store = await createSqliteStore({ path: join(dataDir, 'tutti.db'), wakeDir: dataDir, crashPoint })
   const { blobs, archive, close: closeBlobs } = await openBlobs(dataDir, config, crashPoint)
@@ -123,18 +117,6 @@ const lastWordsMs = 3000
 async function sealLastWords(store: SqliteStore, archive: Archive): Promise<void> {
   const deps = { ...store, archive, clock: systemClock }
   await sealLogs(deps, -1, () => {}, AbortSignal.timeout(lastWordsMs)).catch(() => {})
-}
-
-function crashPointOf(env: Env, dataDir: string): CrashPoint {
-  const text = env['TUTTI_CRASH_AT'] ?? ''
-  if (text === '') return noCrashPoints
-  const order = parseCrashOrder(text)
-  if (order) return createCrashPoints({ order, stampDir: join(dataDir, 'crashed') })
-  throw new TuttiError(
-    'invalid_argument',
-    `TUTTI_CRASH_AT is ${JSON.stringify(text)}. Write NAME:before or NAME:after, with a name of "tutti admin crash-points".`,
-    { field: 'TUTTI_CRASH_AT' },
-  )
 }
 
 async function startApi(

@@ -3,15 +3,15 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TuttiClient } from '@tutti/client'
-import { TuttiError, type BlobId } from '@tutti/core'
+import { noCrashPoints, TuttiError, type BlobId } from '@tutti/core'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createFolderSync, type FolderSync } from './folder-sync.ts'
 import { createLocalTree } from './local-tree.ts'
-import { createLocalWriter, type LocalWriter } from './local-writer.ts'
+import { createLocalWriter } from './local-writer.ts'
 import type { PathState } from './path-state.ts'
 import { openSyncState, type SyncState } from './sync-state.ts'
 
-/** The moment between a file's place and its note cannot be hit from outside: the server is a stand-in, everything else is real. */
+/** By a kill: `test/faults/sync-crash-points.test.ts`. Here the server is a stand-in that goes away, everything else is real. */
 describe('what was placed when the sync was broken off is not taken for the work of the user', () => {
   let folder: string
   let state: SyncState
@@ -54,36 +54,21 @@ describe('what was placed when the sync was broken off is not taken for the work
     },
   } as unknown as TuttiClient
 
-  function syncWith(change: (writer: LocalWriter) => Partial<LocalWriter> = () => ({})): FolderSync {
+  function newSync(): FolderSync {
     const tree = createLocalTree(folder)
-    const writer = createLocalWriter(tree, state.temporaries)
     return createFolderSync({
       client: () => Promise.resolve(server),
       bcId: 'bc',
       state,
       tree,
-      writer: { ...writer, ...change(writer) },
+      writer: createLocalWriter(tree, state.temporaries),
       ignoresCase: false,
       allowDeletions: false,
+      crashPoint: noCrashPoints,
       note: () => {},
       signal: new AbortController().signal,
     })
   }
-  /** Ends as a process that is killed: after what it has done in the folder it notes nothing. */
-  const killedAfterIt = (writer: LocalWriter): Partial<LocalWriter> => ({
-    place(...args) {
-      writer.place(...args)
-      state.close()
-      throw new Error('killed')
-    },
-    remove(...args) {
-      writer.remove(...args)
-      state.close()
-      throw new Error('killed')
-    },
-  })
-  const reopen = () => (state = openSyncState(folder, 'bc'))
-
   /** As an event of the log does. */
   function agentHas(name: string, content: string | undefined): void {
     const now: PathState = content === undefined ? undefined : { mode: '100644', hash: hash(content) }
@@ -91,14 +76,14 @@ describe('what was placed when the sync was broken off is not taken for the work
   }
   async function inStep(content: string): Promise<void> {
     workspace.set('f', content)
-    const sync = syncWith()
+    const sync = newSync()
     await sync.begin()
     await sync.settle('all')
     expect(read('f')).toBe(content)
   }
   /** The next run, which has nothing to send. */
   async function goesOn(): Promise<void> {
-    const sync = syncWith()
+    const sync = newSync()
     await sync.begin()
     await sync.settle('all')
     expect(read('f')).toBe('v2')
@@ -109,48 +94,19 @@ describe('what was placed when the sync was broken off is not taken for the work
     agentHas('f', 'v1')
     agentHas('g', 'v2')
     isAway = (content) => content === 'v2'
-    await expect(syncWith().settle('all')).rejects.toThrow('away')
+    await expect(newSync().settle('all')).rejects.toThrow('away')
     expect(read('f')).toBe('v1')
     isAway = () => false
     agentHas('f', 'v2')
     // Nothing is begun anew within one run.
-    await syncWith().settle('all')
+    await newSync().settle('all')
     expect([read('f'), read('g')]).toEqual(['v2', 'v2'])
-  })
-
-  test('by a kill', async () => {
-    await inStep('b0')
-    agentHas('f', 'v1')
-    await expect(syncWith(killedAfterIt).settle('all')).rejects.toThrow('not open')
-    expect(read('f')).toBe('v1')
-    reopen()
-    agentHas('f', 'v2')
-    await goesOn()
-  })
-
-  test('by a kill after a removal', async () => {
-    await inStep('b0')
-    agentHas('f', undefined)
-    await expect(syncWith(killedAfterIt).settle('all')).rejects.toThrow('not open')
-    expect(read('f')).toBe(undefined)
-    reopen()
-    agentHas('f', 'v2')
-    await goesOn()
-  })
-
-  test('by a kill in the first reading', async () => {
-    workspace.set('f', 'v1')
-    await expect(syncWith(killedAfterIt).begin()).rejects.toThrow('not open')
-    expect(read('f')).toBe('v1')
-    reopen()
-    workspace.set('f', 'v2')
-    await goesOn()
   })
 
   test('by a server that goes away in the first reading', async () => {
     workspace.set('f', 'v1').set('g', 'v2')
     isAway = (content) => content === 'v2'
-    await expect(syncWith().begin()).rejects.toThrow('away')
+    await expect(newSync().begin()).rejects.toThrow('away')
     isAway = () => false
     workspace.set('f', 'v2')
     await goesOn()

@@ -1,5 +1,5 @@
 import type { TuttiClient } from '@tutti/client'
-import { foldersOf, TuttiError } from '@tutti/core'
+import { foldersOf, TuttiError, type CrashPoint } from '@tutti/core'
 import type { LocalPath, LocalScan, LocalTree } from './local-tree.ts'
 import { changedMeanwhile, foldedKey, type Blocked, type LocalWriter } from './local-writer.ts'
 import { decide } from './decide.ts'
@@ -20,6 +20,7 @@ export interface FolderSyncDeps {
   readonly ignoresCase: boolean
   /** Whether more than half of what was there may be deleted in the agent's workspace. */
   readonly allowDeletions: boolean
+  readonly crashPoint: CrashPoint
   readonly note: (note: SyncNote) => void
   readonly signal: AbortSignal
 }
@@ -29,7 +30,7 @@ export interface FolderSync {
   /** Reads the whole workspace, when it was never read to its end. */
   begin(): Promise<void>
   /** Takes events of the agent's log, in order. */
-  take(events: readonly PositionedEvent[]): void
+  take(events: readonly PositionedEvent[]): Promise<void>
   /**
    * Brings into step what the events since are about (`told`), or that and all that is different in the folder (`all`).
    *
@@ -50,7 +51,7 @@ interface Take {
 }
 
 export function createFolderSync(deps: FolderSyncDeps): FolderSync {
-  const { client, bcId, state, tree, writer, note, signal } = deps
+  const { client, bcId, state, tree, writer, crashPoint, note, signal } = deps
   const known = new Set(state.keys())
   let dirty = new Set<string>()
   /** Paths that were sent, and the position at which the log has them: until then what it says of them is older. */
@@ -75,11 +76,14 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
     left.set(key, detail)
   }
 
-  function agreed(pairs: readonly (readonly [string, PathState])[]): void {
-    if (pairs.length > 0)
-      state.change((write) => {
-        for (const [key, at] of pairs) write.base(key, at)
-      })
+  async function agreed(pairs: readonly (readonly [string, PathState])[], isPlaced: boolean): Promise<void> {
+    if (pairs.length > 0 || isPlaced)
+      await crashPoint('sync.agreed', async () =>
+        state.change((write) => {
+          for (const [key, at] of pairs) write.base(key, at)
+          if (isPlaced) write.clearPlacing()
+        }),
+      )
     for (const [key] of pairs) {
       known.add(key)
       left.delete(key)
@@ -115,13 +119,15 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
    */
   async function noting<T extends Take>(
     takes: readonly T[],
-    work: (take: T) => Blocked | Promise<Blocked>,
+    work: (take: T) => Promise<Blocked>,
   ): Promise<void> {
     for (let start = 0; start < takes.length; start += notedAtOnce) {
       const some = takes.slice(start, start + notedAtOnce)
-      state.change((write) => {
-        for (const { key, remote } of some) write.placing(key, remote)
-      })
+      await crashPoint('sync.placing', async () =>
+        state.change((write) => {
+          for (const { key, remote } of some) write.placing(key, remote)
+        }),
+      )
       const done: [string, PathState][] = []
       try {
         for (const take of some) {
@@ -134,14 +140,9 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
           }
         }
       } finally {
-        placed(done)
+        await agreed(done, true)
       }
     }
-  }
-
-  function placed(done: readonly (readonly [string, PathState])[]): void {
-    agreed(done)
-    state.change((write) => write.clearPlacing())
   }
 
   /** What a run that was killed was about to place, and what of it is there. */
@@ -153,7 +154,7 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
       const local = await tree.look(key)
       if (!local.unknown && sameState(local.state, placing)) done.push([key, placing])
     }
-    placed(done)
+    await agreed(done, true)
   }
 
   /** Paths of the agent's that go into the folder: what goes makes room first. */
@@ -176,8 +177,8 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
     const content = (await client()).blobs.read(hash, signal)
     try {
       if (remote.mode === '120000')
-        return writer.place(key, remote, Buffer.concat(await Array.fromAsync(content)), local)
-      return writer.place(key, remote, await writer.prepare(content), local)
+        return await writer.place(key, remote, Buffer.concat(await Array.fromAsync(content)), local)
+      return await writer.place(key, remote, await writer.prepare(content), local)
     } catch (thrown) {
       // What the base commit has is in no blob; it comes with a whole reading.
       if (thrown instanceof TuttiError && thrown.code === 'not_found') {
@@ -199,7 +200,7 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
         { deleted },
       )
     try {
-      for await (const { offsetKey, files, skipped } of sendChanges(client, bcId, tree, changes, signal)) {
+      for await (const { offsetKey, files, skipped } of sendChanges(deps, changes)) {
         for (const { key, won } of files) {
           sent.set(key, offsetKey)
           left.delete(key)
@@ -232,15 +233,17 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
       if (decision === 'none' || decision === 'agree') same.push([key, remote])
       if (decision === 'take' && !local.unknown) takes.push({ key, remote, local, content })
     }
-    state.change((write) => {
-      for (const { key, state: remote } of read) write.remote(key, remote)
-    })
+    await crashPoint('sync.log', async () =>
+      state.change((write) => {
+        for (const { key, state: remote } of read) write.remote(key, remote)
+      }),
+    )
     for (const { key } of read) known.add(key)
-    agreed(same)
+    await agreed(same, false)
     for (const [key] of same) addNames(names, key)
-    await noting(takes, ({ key, remote, local, content }) => {
+    await noting(takes, async ({ key, remote, local, content }) => {
       const problem =
-        writer.problem(key) ?? collision(key, names) ?? writer.place(key, remote!, content, local)
+        writer.problem(key) ?? collision(key, names) ?? (await writer.place(key, remote!, content, local))
       if (!problem) addNames(names, key)
       return problem
     })
@@ -268,13 +271,15 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
           }
           if (next.done) {
             const { offsetKey, pending } = next.value
-            state.change((write) => {
-              for (const key of known) if (!seen.has(key)) write.remote(key, undefined)
-              write.clearPending()
-              for (const { commandId, path } of pending)
-                write.pending(commandId, Buffer.from(path).toString('latin1'))
-              write.offset(offsetKey)
-            })
+            await crashPoint('sync.log', async () =>
+              state.change((write) => {
+                for (const key of known) if (!seen.has(key)) write.remote(key, undefined)
+                write.clearPending()
+                for (const { commandId, path } of pending)
+                  write.pending(commandId, Buffer.from(path).toString('latin1'))
+                write.offset(offsetKey)
+              }),
+            )
             forgetSent(offsetKey)
             return
           }
@@ -284,14 +289,17 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
       }
     },
 
-    take(events) {
+    async take(events) {
       const from = state.offset() ?? ''
       const fresh = events.filter(({ offsetKey }) => offsetKey > from)
-      for (const key of takeEvents(state, fresh)) {
+      if (fresh.length === 0) return
+      const { touched, failed } = await crashPoint('sync.log', async () => takeEvents(state, fresh))
+      for (const key of touched) {
         known.add(key)
         dirty.add(key)
       }
-      forgetSent(fresh.at(-1)?.offsetKey ?? '')
+      for (const [key, detail] of failed) note({ kind: 'left', key, detail })
+      forgetSent(fresh.at(-1)!.offsetKey)
     },
 
     async settle(what) {
@@ -335,7 +343,7 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
             sends.push({ key, local: local.state, stat: local.stat, base: hashOf(base) })
         }
       }
-      agreed(same)
+      await agreed(same, false)
       await receive(takes)
       await send(sends.filter(({ key, local }) => local === undefined || !unsendable(key)))
       return sent.size > 0

@@ -38,7 +38,7 @@ test('what was seen in a folder is not removed through the link that has taken i
   const writer = createLocalWriter(tree, join(root, 'tmp'))
   const [file, empty] = [await tree.look('a/x'), await tree.look('a/empty')]
   moveOut()
-  expect(writer.remove('a/x', file)).toBe(changedMeanwhile)
-  expect(writer.remove('a/empty', empty)).toBe(changedMeanwhile)
+  expect(await writer.remove('a/x', file)).toBe(changedMeanwhile)
+  expect(await writer.remove('a/empty', empty)).toBe(changedMeanwhile)
   expect([existsSync(join(outside, 'x')), existsSync(join(outside, 'empty'))]).toEqual([true, true])
 })

@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pathProblem } from '@tutti/core'
+import { noCrashPoints, pathProblem, type CrashPoint } from '@tutti/core'
 import { pathBytes, pathKey, sameStat, statTuple } from '@tutti/workspace'
 import type { LocalPath, LocalTree } from './local-tree.ts'
 import type { PathState } from './path-state.ts'
@@ -27,16 +27,25 @@ export interface LocalWriter {
   /** Brings the content into a file of ours beside the folder's own. */
   prepare(content: AsyncIterable<Uint8Array>): Promise<string>
   /** Puts what was prepared in the place of what was seen there; a link's content is its target. */
-  place(key: string, state: NonNullable<PathState>, prepared: string | Uint8Array, seen: LocalPath): Blocked
+  place(
+    key: string,
+    state: NonNullable<PathState>,
+    prepared: string | Uint8Array,
+    seen: LocalPath,
+  ): Promise<Blocked>
   /** Throws away what was prepared and is not wanted; nothing for what was placed. */
   discard(prepared: string | Uint8Array): void
-  remove(key: string, seen: LocalPath): Blocked
+  remove(key: string, seen: LocalPath): Promise<Blocked>
 }
 
 /** Nothing that has to be told: the next look finds what it has become. */
 export const changedMeanwhile = 'it was changed at this moment'
 
-export function createLocalWriter(tree: LocalTree, temporaries: string): LocalWriter {
+export function createLocalWriter(
+  tree: LocalTree,
+  temporaries: string,
+  crashPoint: CrashPoint = noCrashPoints,
+): LocalWriter {
   /** Makes the folders of a path; what is no folder in their place is the user's, or goes first. */
   function makeFolders(key: string): Blocked {
     const blocked = tree.blockedBy(key)
@@ -125,27 +134,29 @@ export function createLocalWriter(tree: LocalTree, temporaries: string): LocalWr
     async prepare(content) {
       const path = join(temporaries, randomUUID())
       try {
-        const file = await open(path, 'wx', 0o600)
-        try {
-          for await (const chunk of content) await file.writeFile(chunk)
-        } finally {
-          await file.close()
-        }
+        await crashPoint('sync.temporary', async () => {
+          const file = await open(path, 'wx', 0o600)
+          try {
+            for await (const chunk of content) await file.writeFile(chunk)
+          } finally {
+            await file.close()
+          }
+        })
         return path
       } catch (error) {
         rmSync(path, { force: true })
         throw error
       }
     },
-    place(key, state, prepared, seen) {
+    async place(key, state, prepared, seen) {
       try {
-        return orBlocked(() => place(key, state, prepared, seen))
+        return await crashPoint('sync.place', async () => orBlocked(() => place(key, state, prepared, seen)))
       } finally {
         discard(prepared)
       }
     },
     discard,
-    remove: (key, seen) => orBlocked(() => remove(key, seen)),
+    remove: (key, seen) => crashPoint('sync.remove', async () => orBlocked(() => remove(key, seen))),
   }
 }
 

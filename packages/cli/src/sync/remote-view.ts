@@ -1,6 +1,6 @@
 import type { RunEvent } from '@tutti/protocol'
 import { changePath, pathKey, type CapturedChange } from '@tutti/workspace'
-import { changeOfEvent } from '@tutti/workspace/log'
+import { changeOfEvent, eventPath } from '@tutti/workspace/log'
 import type { PathState } from './path-state.ts'
 import type { SyncState } from './sync-state.ts'
 
@@ -8,6 +8,11 @@ import type { SyncState } from './sync-state.ts'
 export interface PositionedEvent {
   readonly offsetKey: string
   readonly eventJson: string
+}
+
+export interface TakenEvents {
+  readonly touched: ReadonlySet<string>
+  readonly failed: ReadonlyMap<string, string>
 }
 
 /** What a change makes of its path. */
@@ -21,18 +26,20 @@ export function stateOfChange(change: CapturedChange): PathState {
  * Takes events into what is known of the agent's workspace: what the sandbox says of a path counts only when it has the user's version of it
  * (PROTOCOL.md §3).
  *
- * @returns the paths that they are about
+ * @returns the paths that they are about, and those of the user's that the sandbox cannot have, with the reason
  */
-export function takeEvents(state: SyncState, events: readonly PositionedEvent[]): Set<string> {
+export function takeEvents(state: SyncState, events: readonly PositionedEvent[]): TakenEvents {
   const touched = new Set<string>()
+  const failed = new Map<string, string>()
   const last = events.at(-1)
-  if (!last) return touched
+  if (!last) return { touched, failed }
   state.change((write) => {
     for (const { eventJson } of events) {
       // Most of a log is talk.
-      if (!/"type":"(file_change|file_sync|ack)"/.test(eventJson)) continue
+      if (!/"type":"(file_change|file_sync|file_sync_failed|ack)"/.test(eventJson)) continue
       const event = JSON.parse(eventJson) as RunEvent
       if (event.type === 'ack') write.acked(event.commandId)
+      if (event.type === 'file_sync_failed') failed.set(pathKey(eventPath(event)), whyFailed(event))
       if (event.type !== 'file_change' && event.type !== 'file_sync') continue
       const change = changeOfEvent(event)
       const key = pathKey(changePath(change))
@@ -43,5 +50,9 @@ export function takeEvents(state: SyncState, events: readonly PositionedEvent[])
     }
     write.offset(last.offsetKey)
   })
-  return touched
+  for (const key of failed.keys()) if (!state.isPending(key)) failed.delete(key)
+  return { touched, failed }
 }
+
+const whyFailed = ({ code, detail }: Extract<RunEvent, { type: 'file_sync_failed' }>) =>
+  `the agent's sandbox cannot have it (${code}). ${detail}`

@@ -1,7 +1,7 @@
-import { lstatSync, watch, writeFileSync, type FSWatcher } from 'node:fs'
+import { lstatSync, unlinkSync, watch, writeFileSync, type FSWatcher } from 'node:fs'
 import { join } from 'node:path'
 import { followAgentEvents, type TuttiClient } from '@tutti/client'
-import { TuttiError } from '@tutti/core'
+import { TuttiError, type CrashPoint } from '@tutti/core'
 import { createFolderSync, type FolderSync } from './folder-sync.ts'
 import { createLocalTree } from './local-tree.ts'
 import { createLocalWriter } from './local-writer.ts'
@@ -20,6 +20,7 @@ export interface SyncRequest {
   /** Default: what the folder's disk does. */
   readonly ignoresCase?: boolean | undefined
   readonly allowDeletions: boolean
+  readonly crashPoint: CrashPoint
   readonly note: (note: SyncNote) => void
   /** Something that concerns the whole: a lost connection, a workspace that is waited for. */
   readonly say: (text: string) => void
@@ -46,7 +47,7 @@ export async function runSync(request: SyncRequest): Promise<void> {
   const state = openSyncState(folder, bcId)
   try {
     const tree = createLocalTree(folder)
-    const writer = createLocalWriter(tree, state.temporaries)
+    const writer = createLocalWriter(tree, state.temporaries, request.crashPoint)
     const ignoresCase = request.ignoresCase ?? diskIgnoresCase(folder)
     const sync = createFolderSync({ ...request, state, tree, writer, ignoresCase })
     await patiently(request, () => sync.begin())
@@ -85,9 +86,9 @@ async function catchUp(
   const events: PositionedEvent[] = []
   for await (const event of followAgentEvents(client, { bcId, from: state.offset(), signal })) {
     events.push(event)
-    if (events.length >= eventsAtOnce) sync.take(events.splice(0))
+    if (events.length >= eventsAtOnce) await sync.take(events.splice(0))
   }
-  sync.take(events)
+  await sync.take(events)
 }
 
 async function stay(request: SyncRequest, sync: FolderSync, state: SyncState): Promise<void> {
@@ -143,7 +144,7 @@ async function stay(request: SyncRequest, sync: FolderSync, state: SyncState): P
       if (isDue) await new Promise((resolve) => setTimeout(resolve, burstMs))
       const all = isDue || hasEnded || performance.now() - scannedAt >= everyMs
       isDue = false
-      sync.take(queue.splice(0))
+      await sync.take(queue.splice(0))
       await patiently(request, () => sync.begin())
       const started = performance.now()
       await patiently(request, () => sync.settle(all ? 'all' : 'told'))
@@ -183,5 +184,9 @@ function watchFolder(folder: string, changed: () => void): FSWatcher | undefined
 function diskIgnoresCase(folder: string): boolean {
   const probe = join(folder, stateFolder, 'case')
   writeFileSync(probe, '')
-  return lstatSync(join(folder, stateFolder, 'CASE'), { throwIfNoEntry: false }) !== undefined
+  try {
+    return lstatSync(join(folder, stateFolder, 'CASE'), { throwIfNoEntry: false }) !== undefined
+  } finally {
+    unlinkSync(probe)
+  }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { createReadStream, lstatSync, readFileSync, readlinkSync } from 'node:fs'
 import type { BlobContent, TuttiClient } from '@tutti/client'
-import { limits, TuttiError, type BlobId } from '@tutti/core'
+import { limits, TuttiError, type BlobId, type CrashPoint } from '@tutti/core'
 import { blobIdToBytes } from '@tutti/protocol/wire'
 import { pathBytes, type StatTuple } from '@tutti/workspace'
 import type { LocalTree } from './local-tree.ts'
@@ -27,6 +27,14 @@ export interface SentChanges {
   readonly skipped: ReadonlyMap<string, string>
 }
 
+export interface SendDeps {
+  readonly client: () => Promise<TuttiClient>
+  readonly bcId: string
+  readonly tree: LocalTree
+  readonly crashPoint: CrashPoint
+  readonly signal: AbortSignal
+}
+
 const [filesAtOnce, uploadsAtOnce] = [500, 4]
 /** Up to here a content is read before it is sent. */
 const wholeBytes = 1 << 20
@@ -34,41 +42,38 @@ const retryMs = 500
 
 /** Contents first, then the paths that name them: what is in the log is in the store. */
 export async function* sendChanges(
-  client: () => Promise<TuttiClient>,
-  bcId: string,
-  tree: LocalTree,
+  deps: SendDeps,
   changes: readonly LocalChange[],
-  signal: AbortSignal,
 ): AsyncGenerator<SentChanges> {
+  const { crashPoint } = deps
   for (let start = 0; start < changes.length; start += filesAtOnce) {
     const skipped = new Map<string, string>()
     const queue = changes.slice(start, start + filesAtOnce)
     const files: LocalChange[] = []
     const upload = async () => {
       for (let change = queue.shift(); change; change = queue.shift()) {
-        const problem = await store(await client(), tree, change, signal)
+        const sent = change
+        const problem = await crashPoint('sync.blob', () => store(deps, sent))
         if (problem === undefined) files.push(change)
         else skipped.set(change.key, problem)
       }
     }
     await Promise.all(Array.from({ length: uploadsAtOnce }, upload))
-    const offsetKey = files.length > 0 ? await append(client, bcId, files, signal) : ''
+    const offsetKey = files.length > 0 ? await crashPoint('sync.file_sync', () => append(deps, files)) : ''
     yield { offsetKey, files, skipped }
   }
 }
 
 /** Why the content cannot be sent now; undefined when the store has it. */
 async function store(
-  client: TuttiClient,
-  tree: LocalTree,
+  { client, tree, signal }: SendDeps,
   { key, local, stat }: LocalChange,
-  signal: AbortSignal,
 ): Promise<string | undefined> {
   if (!local || !('hash' in local)) return undefined
   if (stat && stat.size > BigInt(limits.maxFileBytes)) return `it is larger than ${limits.maxFileBytes} bytes`
   if (tree.blockedBy(key) !== undefined) return changedMeanwhile
   try {
-    await client.blobs.store(local.hash, contentOf(tree.path(key), local.mode === '120000'), signal)
+    await (await client()).blobs.store(local.hash, contentOf(tree.path(key), local.mode === '120000'), signal)
     return undefined
   } catch (thrown) {
     const { code } = thrown as { code?: string }
@@ -91,12 +96,7 @@ function contentOf(path: Buffer, isLink: boolean): BlobContent {
 }
 
 /** Under one key, however often it takes: an answer that is lost changes nothing. */
-async function append(
-  client: () => Promise<TuttiClient>,
-  bcId: string,
-  changes: readonly LocalChange[],
-  signal: AbortSignal,
-): Promise<string> {
+async function append({ client, bcId, signal }: SendDeps, changes: readonly LocalChange[]): Promise<string> {
   const idempotencyKey = randomUUID()
   const files = changes.map(({ key, local, base }) => ({
     path: Uint8Array.from(pathBytes(key)),

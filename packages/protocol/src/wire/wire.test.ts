@@ -90,6 +90,7 @@ const others: RunEvent[] = [
   { type: 'phase', phase: 'GATHERING' },
   { type: 'delivery', requestId: 'r', outcome: 'nothing_to_deliver' },
   { type: 'workspace_restored', incarnation: 2, requestId: 'r', atOffset: 'o' },
+  { type: 'file_sync_failed', incarnation: 1, commandId: 'c', path: 'a', code: 'ENOSPC', detail: 'x' },
   { type: 'recovery_failed', requestId: 'r', reason: 'data_loss', detail: 'x' },
 ]
 

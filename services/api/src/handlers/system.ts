@@ -1,4 +1,4 @@
-import { crashPoints } from '@tutti/core'
+import { crashPoints, syncCrashPoints } from '@tutti/core'
 import type { SweepBlobsRequest } from '@tutti/proto'
 
 import type { CallContext, HandlerDeps } from '../handler.ts'
@@ -12,7 +12,10 @@ export function createSystem(deps: HandlerDeps) {
     doctor: (_request: unknown, { signal }: CallContext) => system.doctor(signal),
     getConfig: (_request: unknown, { signal }: CallContext) => system.configuration(signal),
     listCrashPoints: () => ({
-      crashPoints: Object.entries(crashPoints).map(([name, description]) => ({ name, description })),
+      crashPoints: Object.entries({ ...crashPoints, ...syncCrashPoints }).map(([name, description]) => ({
+        name,
+        description,
+      })),
     }),
     async sweepBlobs({ dryRun }: SweepBlobsRequest, { signal }: CallContext) {
       const { examined, removed, bytes } = await sweepBlobs(deps, dryRun, signal)
