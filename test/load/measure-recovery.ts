@@ -89,7 +89,10 @@ async function prepared(files: number, changed: number, events: number) {
     limits: { files: 200_000, diskBytes: 2 ** 30 },
   })
   let session = await host.provision(1)
-  if (events > 0) await writeHistory(session, events)
+  if (events > 0) {
+    await writeHistory(session, events)
+    await host.sealLog()
+  }
   await runInside(session, "node -e '" + rewriteFiles(0, 1, 1) + "'")
   await captureNow(session)
   await host.checkpoint(session)

@@ -26,7 +26,7 @@ import {
 import { createMirrors } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
 import { createLocalSandboxes, type SandboxProvider } from '@tutti/sandbox'
-import { createSqliteStore, type EventLog, type SqliteStore } from '@tutti/store'
+import { createSqliteStore, sealLogs, type EventLog, type SqliteStore } from '@tutti/store'
 import { createConfigBlobs } from './config-blobs.ts'
 import { createCheckpointTurn } from './checkpoint-turn.ts'
 import type { Activities, CheckpointResult, TurnResult } from './contract.ts'
@@ -61,6 +61,8 @@ export interface TestHost {
   checkpoint(session: HostSession): Promise<CheckpointResult>
   /** As if the store had lost it. */
   removeBlob(id: BlobId): void
+  /** Puts all of the log into the archive, as a server does it from time to time. */
+  sealLog(): Promise<void>
   /** Ends every process of the sandbox at once, and removes its disk. */
   lose(session: HostSession): Promise<void>
   remove(): Promise<void>
@@ -213,6 +215,9 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
       })
     },
     release: (session) => endSession(deps, sessionsOf(session), session),
+    async sealLog() {
+      await sealLogs({ ...store, archive, clock: systemClock }, 0, (_, error) => Promise.reject(error), never)
+    },
     removeBlob: (id) => rmSync(join(folder, 'blobs', id.slice(7, 9), id)),
     lose,
     async remove() {

@@ -4,7 +4,7 @@ import { expect, test, vi } from 'vitest'
 import { createSharedReads } from './shared-reads.ts'
 
 const log = 'bc-01890a5d-ac96-774b-bcce-b302099a8057'
-const empty: ReadResult = { records: [], next: 1, head: { last: 1, closed: false } }
+const empty: ReadResult = { records: [], next: 1, head: { last: 1, closed: false, archived: 0 } }
 const signal = new AbortController().signal
 
 /** Only what is shared is of interest here; streams over the real store are tested as cases. */

@@ -30,11 +30,11 @@ export function testEventLogContract(name: string, createLog: () => Promise<Even
     }
 
     test('starts empty, and creating it again changes nothing', async () => {
-      expect(await events.head(log, never)).toEqual({ last: 0, closed: false })
+      expect(await events.head(log, never)).toEqual({ last: 0, closed: false, archived: 0 })
       expect(await events.read(log, 0, {}, never)).toEqual({
         records: [],
         next: 0,
-        head: { last: 0, closed: false },
+        head: { last: 0, closed: false, archived: 0 },
       })
       await events.append(log, by(1), texts('a'), never)
       await events.create(log, 'owner', never)
@@ -77,8 +77,10 @@ export function testEventLogContract(name: string, createLog: () => Promise<Even
       await expect(
         events.archiveSegment(log, () => Promise.reject(new Error('the store is down')), never),
       ).rejects.toThrow('the store is down')
+      expect((await events.head(log, never)).archived).toBe(0)
       expect(await archive()).toBe(true)
       expect(await archive()).toBe(false)
+      expect((await events.head(log, never)).archived).toBe(3)
       expect(archived.map(({ sequence, body }) => [sequence, body])).toEqual([
         [1, 'a'],
         [2, 'b'],

@@ -47,6 +47,8 @@ export interface LogHead {
   /** Sequence number of the last record; 0 when there is none. */
   readonly last: number
   readonly closed: boolean
+  /** Records up to here lie in the archive too: each was whole when it came there. */
+  readonly archived: number
 }
 
 export interface ReadOptions {

@@ -13,10 +13,9 @@ export function createLogStatements(db: DatabaseSync) {
   const insertLog = db.prepare(
     'INSERT INTO logs (log_id, owner, last, closed, created_at) VALUES (?, ?, 0, 0, ?) ON CONFLICT DO NOTHING',
   )
-  const selectLog = db.prepare('SELECT owner, last, closed FROM logs WHERE log_id = ?')
+  const selectLog = db.prepare('SELECT owner, last, closed, sealed FROM logs WHERE log_id = ?')
   const closeLog = db.prepare('UPDATE logs SET closed = 1 WHERE log_id = ?')
   const setLast = db.prepare('UPDATE logs SET last = ? WHERE log_id = ?')
-  const selectSealed = db.prepare('SELECT sealed FROM logs WHERE log_id = ?')
   const setSealed = db.prepare('UPDATE logs SET sealed = max(sealed, ?) WHERE log_id = ?')
   const newest = db.prepare(
     `SELECT epoch, producer_sequence AS sequence FROM log_records WHERE log_id = ? AND producer = ?
@@ -44,9 +43,9 @@ export function createLogStatements(db: DatabaseSync) {
   )
 
   function find(log: LogId): LogHead & { owner: string } {
-    const row = selectLog.get(log) as { owner: string; last: number; closed: number } | undefined
+    const row = selectLog.get(log) as LogRow | undefined
     if (!row) throw new TuttiError('not_found', `There is no log ${log}.`, { log })
-    return { owner: row.owner, last: row.last, closed: row.closed === 1 }
+    return { owner: row.owner, ...headOf(row) }
   }
 
   function expected(log: LogId, producerId: string, epoch: number): number {
@@ -142,8 +141,7 @@ export function createLogStatements(db: DatabaseSync) {
     },
 
     unarchived(log: LogId, maxBytes: number): readonly ArchivedRecord[] {
-      const { last } = find(log)
-      const { sealed } = selectSealed.get(log) as { sealed: number }
+      const { last, archived: sealed } = find(log)
       const records: ArchivedRecord[] = []
       let bytes = 0
       for (const row of selectRecords.iterate(log, sealed) as Iterable<StoredRecord>) {
@@ -187,21 +185,22 @@ export function createLogStatements(db: DatabaseSync) {
     },
 
     head(log: LogId): LogHead {
-      const { last, closed } = find(log)
-      return { last, closed }
+      const { last, closed, archived } = find(log)
+      return { last, closed, archived }
     },
 
     heads(logs: readonly LogId[]): ReadonlyMap<LogId, LogHead> {
       const found = new Map<LogId, LogHead>()
       for (const log of logs) {
-        const row = selectLog.get(log) as { last: number; closed: number } | undefined
-        if (row) found.set(log, { last: row.last, closed: row.closed === 1 })
+        const row = selectLog.get(log) as LogRow | undefined
+        if (row) found.set(log, headOf(row))
       }
       return found
     },
 
     read({ log, from, maxBytes, until, types, unchecked }: ReadAsk): ReadResult {
-      const { last, closed } = find(log)
+      const { last, closed, archived } = find(log)
+      const head = { last, closed, archived }
       const end = Math.min(last, until)
       if (from > last) {
         throw new TuttiError('out_of_range', `Log ${log} ends at ${last}; position ${from} lies beyond it.`, {
@@ -209,7 +208,7 @@ export function createLogStatements(db: DatabaseSync) {
         })
       }
       const few = types && unchecked && readOf(types, { log, from, maxBytes, end })
-      if (few) return { ...few, head: { last, closed } }
+      if (few) return { ...few, head }
       const wanted = types && new Set(types)
       const records: LogRecord[] = []
       let next = from
@@ -227,8 +226,7 @@ export function createLogStatements(db: DatabaseSync) {
             records.push({ sequence, type, body, at, producer, epoch })
             bytes += size
           }
-          if (bytes >= maxBytes || scanned >= maxScannedBytes)
-            return { records, next, head: { last, closed } }
+          if (bytes >= maxBytes || scanned >= maxScannedBytes) return { records, next, head }
         }
       } catch (error) {
         // A damaged page of the file: the next record cannot be read. What came before is delivered first, too.
@@ -237,10 +235,23 @@ export function createLogStatements(db: DatabaseSync) {
       if (next === from && next < end) {
         throw damagedRecord(log, next + 1)
       }
-      return { records, next, head: { last, closed } }
+      return { records, next, head }
     },
   }
 }
+
+interface LogRow {
+  readonly owner: string
+  readonly last: number
+  readonly closed: number
+  readonly sealed: number
+}
+
+const headOf = ({ last, closed, sealed }: LogRow): LogHead => ({
+  last,
+  closed: closed === 1,
+  archived: sealed,
+})
 
 const damagedRecord = (log: LogId, sequence: number): TuttiError =>
   new TuttiError('data_loss', `Record ${sequence} of log ${log} is missing or damaged.`, { log, sequence })

@@ -103,7 +103,7 @@ test('everything is there after closing and opening again, and a closed store is
   await store.close()
   await expect(store.eventLog.head(log, never)).rejects.toMatchObject({ code: 'unavailable' })
   const again = await open()
-  expect(await again.eventLog.head(log, never)).toEqual({ last: 2, closed: false })
+  expect(await again.eventLog.head(log, never)).toEqual({ last: 2, closed: false, archived: 0 })
   expect(await again.eventLog.expected(log, 'p', 0, never)).toBe(3)
 })
 
@@ -157,7 +157,7 @@ test('several stores may open a new file at once; it is migrated once', async ()
   const stores = await Promise.all(Array.from({ length: 4 }, () => open()))
   const log = agentId(Date.now(), new Uint8Array(10))
   for (const { eventLog } of stores) await eventLog.create(log, 'owner', never)
-  expect(await stores[3]?.eventLog.head(log, never)).toEqual({ last: 0, closed: false })
+  expect(await stores[3]?.eventLog.head(log, never)).toEqual({ last: 0, closed: false, archived: 0 })
 })
 
 test('every table has an owner', async () => {

@@ -73,8 +73,7 @@ const types = [
 ] as const
 
 /**
- * Reads what the log says of the workspace, and nothing else of it: whether all of it is whole says `checkLog`, which takes time with a long
- * past. The latest checkpoint, and every later `file_change` folded to one state for each path. Call it when nobody else
+ * Reads what the log says of the workspace, and nothing else of it: whether all of it is whole says `checkLog`. The latest checkpoint, and every later `file_change` folded to one state for each path. Call it when nobody else
  * can write the log as a sandbox any more.
  *
  * @param until a position of the log: the workspace as it was then
