@@ -83,16 +83,34 @@ describe('file_sync', () => {
       { path, mode: '120000', hash: raw(await stored('')) },
       { path, mode: '100600', hash: raw(mine) },
       { path, mode: '100644', hash: raw(mine).slice(1) },
-      { path: bytes('.git/config'), mode: '100644', hash: raw(mine) },
-      { path: bytes('../up'), mode: '100644', hash: raw(mine) },
-      { path: bytes('/abs') },
     ]
     const codes: string[] = []
     for (const file of refused)
       await agents()
         .fileSync({ bcId, files: [{ path, mode: '' }, file] })
         .catch((error: { code: number }) => codes.push(String(error.code)))
-    expect(codes).toEqual(['5', '5', '3', '3', '3', '3', '3', '3', '3', '3'])
+    expect(codes).toEqual(['5', '5', '3', '3', '3', '3', '3'])
+    expect(await logged()).toHaveLength(before)
+  })
+
+  test.each([
+    '../x',
+    '/etc/x',
+    'a/../../x',
+    '.git/config',
+    '.GIT/hooks/y',
+    'a/.git/z',
+    'a\0b',
+    '',
+    './',
+    'p/'.repeat(2499) + 'xx',
+  ])('SEC-01 a client that names the path %j is refused as a whole, written and deleted', async (path) => {
+    const before = (await logged()).length
+    const mine = raw(await stored('mine'))
+    for (const file of [{ path: bytes(path), mode: '100644', hash: mine }, { path: bytes(path) }])
+      await expect(agents().fileSync({ bcId, files: [{ path: bytes('a') }, file] })).rejects.toMatchObject({
+        code: 3,
+      })
     expect(await logged()).toHaveLength(before)
   })
 

@@ -65,8 +65,11 @@ describe.skipIf(!temporalPath)('what a capture finds', { timeout: 120_000 }, () 
       { ...files, formatted: 'a  b\n' },
       'run: sed -i s/old/new/ f*; touch -r formatted stamp; printf "a b \\n" > formatted; touch -r stamp formatted; rm stamp; (sleep 10; echo late > late) > /dev/null 2>&1 &',
     )
+    await agent.waitFor((event) => event.type === 'tool_call_completed')
+    const returnedAt = Date.now()
     await agent.waitFor((event) => event.type === 'turn_ended')
     await agent.seen((event) => event.type === 'file_change' && event.path === 'late')
+    expect(Date.now() - returnedAt).toBeLessThan(15_000)
     const changed = new Map(
       (await agent.events()).flatMap((event) =>
         event.type === 'file_change' ? [[event.path, event.hash]] : [],

@@ -146,7 +146,7 @@ describe.skipIf(!temporalPath)('the git repository that a lost sandbox leaves', 
     const agent = await start(
       repositoryOf(files),
       'run: [ -e n1 ] || { for i in $(seq 2000); do echo $i > n$i; done; echo "n7 filter=slow" > .git/info/attributes; git config filter.slow.clean "echo adding >&2; sleep 600"; git add -A; }',
-      'run: ls .git | grep lock; git config --unset filter.slow.clean; git status --porcelain | wc -l; git add -A; git commit -qm all; git log --format=%s -1; cat n1 n2000',
+      'run: find .git -name "*.lock"; git config --unset filter.slow.clean; git status --porcelain | wc -l; git add -A; git commit -qm all; git log --format=%s -1; cat n1 n2000',
     )
     await agent.waitFor((event) => JSON.stringify(event).includes('adding'))
     await agent.waitFor((event) => event.type === 'workspace_captured' && event.entries > 2000)
@@ -164,7 +164,7 @@ describe.skipIf(!temporalPath)('the git repository that a lost sandbox leaves', 
       client,
       repositoryOf(files),
       'echo 2 >> f1; git commit -qam C2; echo dirty >> f2; head -c 100 /dev/urandom > .git/index',
-      'git status --porcelain; ls .git | grep lock || true; git commit -qam C3; git log --format=%s -2',
+      'git status --porcelain; find .git -name "*.lock"; git commit -qam C3; git log --format=%s -2',
     )
     expect(lost.output).toBe(' M f2\nC3\nC2\n')
     expect(lost.after).toEqual(lost.before)

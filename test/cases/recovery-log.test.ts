@@ -111,7 +111,10 @@ describe.skipIf(!temporalPath)('the workspace of a log position', { timeout: 120
       for await (const { eventJson, offsetKey } of client.agents.streamAgentEvents({ bcId: agent.bcId }))
         if (eventJson) read.push({ ...(JSON.parse(eventJson) as Logged), offset: offsetKey })
     })()
-    await expect(reading).rejects.toThrow(`Record ${missing} of log`)
+    await expect(reading).rejects.toMatchObject({
+      code: 'data_loss',
+      message: expect.stringContaining(`Record ${missing} of log`) as string,
+    })
     expect(read).toEqual(events.slice(0, missing - 1))
 
     const verify = (...flags: readonly string[]) =>

@@ -7,6 +7,7 @@ import { connect } from './connect.ts'
 import { script } from './script.ts'
 
 const temporalPath = inject('temporalServer')
+const heartbeatMs = 2000
 
 describe.skipIf(!temporalPath)('the worker is lost in the middle of a turn', { timeout: 120_000 }, () => {
   let stack: TuttiStack
@@ -14,7 +15,10 @@ describe.skipIf(!temporalPath)('the worker is lost in the middle of a turn', { t
   let repository: TestRepository
 
   beforeAll(async () => {
-    stack = await createTuttiStack({ temporalPath: temporalPath!, env: { TUTTI_HEARTBEAT_TIMEOUT: '2s' } })
+    stack = await createTuttiStack({
+      temporalPath: temporalPath!,
+      env: { TUTTI_HEARTBEAT_TIMEOUT: `${heartbeatMs}ms` },
+    })
     await stack.serve('api')
     client = connect(stack)
     repository = createTestRepository({ one: '1', two: '2', three: '3' })
@@ -41,7 +45,11 @@ describe.skipIf(!temporalPath)('the worker is lost in the middle of a turn', { t
       (event) => event.type === 'shell_output_delta' && JSON.stringify(event).includes('sleeping'),
     )
     await worker.kill()
+    const killedAt = Date.now()
     await stack.serve('worker')
+    let begun = 0
+    await agent.waitFor((event) => event.type === 'turn_started' && (begun += 1) === 2)
+    expect(Date.now() - killedAt).toBeLessThan(heartbeatMs + 10_000)
     const rest = await agent.rest()
     expect([rest.workflowStatus, rest.state?.reason]).toEqual([CloudAgentWorkflowStatus.IDLE, 'completed'])
 

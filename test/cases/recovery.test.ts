@@ -108,7 +108,9 @@ describe.skipIf(!temporalPath)('what a lost sandbox leaves', { timeout: 120_000 
         'mkdir data/own; echo conf > data/conf.txt; rmdir data/own',
         'ln -s data/in.txt l1; ln -s missing l2; ln -s data l3; ln -s ../outside l4; ln -sf data/conf.txt conf.txt',
       ].join('\n'),
+      'ls -d ../outside missing 2>/dev/null || echo nothing there',
     )
+    expect(lost.output).toBe('nothing there\n')
     expectBack(lost, {
       'conf.txt': 'link data/conf.txt',
       'data/conf.txt': file('conf\n'),

@@ -39,7 +39,7 @@ describe.skipIf(!temporalPath)('a process that dies at a durable step, right bef
 
   /** Idle agents give up their sandbox, so that the next worker has nothing to recover from. */
   const quickly = { TUTTI_INACTIVITY: '1s' }
-  test(`${ofAgents.join(', ')}`, { timeout: 240_000 }, async () => {
+  test(`${ofAgents.join(', ')}`, { timeout: 360_000 }, async () => {
     const [inApi, first, ...steps] = ofAgents
     let bcId: string | undefined
     const begin = async () => {
