@@ -22,6 +22,7 @@ import {
   type AgentId,
   type BlobId,
   type CrashPoint,
+  type LogId,
 } from '@tutti/core'
 import { createMirrors } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
@@ -216,7 +217,10 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
     },
     release: (session) => endSession(deps, sessionsOf(session), session),
     async sealLog() {
-      await sealLogs({ ...store, archive, clock: systemClock }, 0, (_, error) => Promise.reject(error), never)
+      const fail = (_: LogId, error: unknown) => {
+        throw error
+      }
+      await sealLogs({ ...store, archive, clock: systemClock }, 0, fail, never)
     },
     removeBlob: (id) => rmSync(join(folder, 'blobs', id.slice(7, 9), id)),
     lose,
