@@ -55,7 +55,7 @@ const damage = (path: string) => {
 }
 const loseMirrors = () => rmSync(join(host.folder, 'mirrors'), { recursive: true })
 
-describe('REC a checkpoint that is lost is passed over', { timeout: 120_000 }, () => {
+describe('a checkpoint that is lost is passed over', { timeout: 120_000 }, () => {
   type Lose = (session: HostSession, commits: readonly string[]) => void
   const ways: readonly (readonly [string, Lose, number])[] = [
     [

@@ -50,7 +50,9 @@ async function isObject(path: string, id: string): Promise<boolean> {
   try {
     await pipeline(createReadStream(path), createInflate(), hash)
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code?.startsWith('Z_')) return false
+    const { code = '' } = error as NodeJS.ErrnoException
+    // Not what zlib has written, or what the disk gives no more.
+    if (code.startsWith('Z_') || code === 'EIO') return false
     throw error
   }
   return hash.digest('hex') === id
