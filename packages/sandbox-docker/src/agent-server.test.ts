@@ -106,10 +106,14 @@ describe.skipIf(why !== '')(`an agent server in a container ${why}`, () => {
     })
     const changes: CapturedChange[] = []
     const contents: Buffer[] = []
+    const take = async (content: AsyncIterable<Uint8Array>) => {
+      contents.push(Buffer.concat(await Array.fromAsync(content)))
+    }
     const sink = {
+      content: take,
       async change(change: CapturedChange, content: AsyncIterable<Uint8Array> | undefined) {
         changes.push(change)
-        if (content) contents.push(Buffer.concat(await Array.fromAsync(content)))
+        if (content) await take(content)
       },
       async skipped() {},
       async gitState(_report: unknown, pack: AsyncIterable<Uint8Array>) {
