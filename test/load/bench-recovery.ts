@@ -2,12 +2,14 @@ import { parseArgs } from 'node:util'
 import { measureCheckpoint } from './measure-checkpoint.ts'
 import { measureCaptureCost } from './measure-capture-cost.ts'
 import { measureRecovery } from './measure-recovery.ts'
+import { measureSync } from './measure-sync.ts'
 import { holds, table, type Measurement } from './measurement.ts'
 
 const sections = {
   recovery: measureRecovery,
   checkpoint: measureCheckpoint,
   capture: measureCaptureCost,
+  sync: measureSync,
 }
 
 const { values, positionals } = parseArgs({
