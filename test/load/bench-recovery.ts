@@ -3,6 +3,7 @@ import { measureCheckpoint } from './measure-checkpoint.ts'
 import { measureCaptureCost } from './measure-capture-cost.ts'
 import { measurePuts } from './measure-puts.ts'
 import { measureRecovery } from './measure-recovery.ts'
+import { measureSync } from './measure-sync.ts'
 import { holds, table, type Measurement } from './measurement.ts'
 
 const sections = {
@@ -10,6 +11,7 @@ const sections = {
   checkpoint: measureCheckpoint,
   capture: measureCaptureCost,
   puts: measurePuts,
+  sync: measureSync,
 }
 
 const { values, positionals } = parseArgs({
