@@ -27,7 +27,7 @@ export async function measureRecovery(runs: number): Promise<Measurement[]> {
   return measured
 }
 
-async function measureSize(
+export async function measureSize(
   files: number,
   changed: number,
   events: number,

@@ -62,8 +62,8 @@ export function createProvisionSandbox(
         await log.write({ type: 'sandbox', incarnation, state: 'creating' })
         await log.flush()
         const folded = await wantedWorkspace(deps, input, signal)
-        // While the sandbox is made: an agent with a long past is as soon at work as any other.
-        const premise = checkLog(deps.eventLog, bcId, signal)
+        // While the sandbox is made, and what is archived was looked at then: an agent with a long past is as soon at work as any other.
+        const premise = checkLog(deps.eventLog, bcId, { from: folded.archived }, signal)
         premise.catch(() => {})
         for (const call of folded.wanted.openCalls)
           await log.write({ type: 'tool_call_completed', ...call, outcome: 'interrupted' })

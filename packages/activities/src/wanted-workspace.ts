@@ -9,6 +9,8 @@ export interface WantedWorkspace {
   readonly now: RecoveredWorkspace
   /** The position of the log's end. */
   readonly last: number
+  /** Up to where the log is archived. */
+  readonly archived: number
   /** The files and the repository are those of then, if somebody asked for that; what the agent knows and left open is of now. */
   readonly wanted: RecoveredWorkspace
   /** The log position that is to be put back, and who asked for it; undefined: the newest workspace is wanted. */
@@ -31,7 +33,7 @@ export async function wantedWorkspace(
   passedOver?: ReadonlySet<string>,
 ): Promise<WantedWorkspace> {
   const since = clock.monotonic()
-  const { last } = await eventLog.head(bcId, signal)
+  const { last, archived } = await eventLog.head(bcId, signal)
   const now = await recoverWorkspace(eventLog, bcId, signal, last, passedOver)
   const putBack = putBackOf(now)
   const then =
@@ -40,6 +42,7 @@ export async function wantedWorkspace(
   return {
     now,
     last,
+    archived,
     // What the user has changed and no sandbox has got is newer than all of it.
     wanted: { ...then, exported, openCalls, before, pending, synced },
     putBack,

@@ -1,6 +1,6 @@
 export type { CapturedChange, EmptyFolderState, FileState, PathState } from './file-state.ts'
 export { pathBytes, pathKey } from './path-key.ts'
-export { manifestDigest } from './manifest-digest.ts'
+export { manifestDigest, manifestDigestByKey } from './manifest-digest.ts'
 export { changedFile, changePath, isEmptyFolder, isInNoCommit } from './file-state.ts'
 export { foldChanges } from './fold-changes.ts'
 export {

@@ -83,7 +83,7 @@ export interface Adopted {
   readonly gone: readonly string[]
 }
 
-type Written = Pick<WrittenWorkspace, 'gitlinks' | 'expected' | 'earlyHashes'>
+type Written = Pick<WrittenWorkspace, 'gitlinks' | 'expected' | 'earlyHashes' | 'restored'>
 
 export interface CapturedWorkspaceParts {
   readonly root: string
@@ -127,10 +127,10 @@ export function createCapturedWorkspace({
     async adopt(written, signal) {
       reported = new Set()
       const isIgnored = (key: string) => written.expected.get(key)?.ignored === true
-      const tree = await look.begin(written.expected, written.gitlinks, signal)
+      const tree = await look.begin(written.expected, written.gitlinks, written.restored, signal)
       hints.follow(tree.folders)
       const { earlyHashes } = written
-      await earlyHashes.finish()
+      await earlyHashes.finish(signal)
       const next = new Map<string, KnownPath>()
       for (const [key, file] of tree.files) {
         const hash = file.type === 'file' ? earlyHashes.of(key, file.stat) : undefined

@@ -9,8 +9,16 @@ import { statTuple } from '@tutti/workspace'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { buildAgentServer } from '../build-agent-server.ts'
 import { startEarlyHashes } from './early-hashes.ts'
-import { createHashTable, hashOfRow, setWritten, type HashTable } from './hash-table.ts'
+import {
+  claimFirst,
+  claimLast,
+  createHashTable,
+  hashOfRow,
+  setWritten,
+  type HashTable,
+} from './hash-table.ts'
 
+const never = new AbortController().signal
 let root: string
 beforeEach(() => (root = mkdtempSync(join(tmpdir(), 'tutti ünicode '))))
 afterEach(() => rmSync(root, { recursive: true, force: true }))
@@ -31,7 +39,7 @@ test('has the hash of each file that is as it was when it was read, and of no ot
   symlinkSync('a', join(root, 'link'))
   const early = startEarlyHashes(root, ['a', 'changed', 'empty', 'folder/b', 'gone', 'link'])
   early.written()
-  await early.finish()
+  await early.finish(never)
   expect(early.of('a', statOf('a'))).toBe(hashOf('one'))
   expect(early.of('folder/b', statOf('folder/b'))).toBe(hashOf(large))
   expect(early.of('empty', statOf('empty'))).toBe(hashOf(''))
@@ -55,6 +63,18 @@ test('the program that runs inside is a thread that waits for each file, in a th
   setWritten(table)
   await ended
   expect(isEmpty(table, 2)).toBe(true)
+})
+
+test('two ends share the rows, and no row has two', () => {
+  const files = Array.from({ length: 20 }, (_, at) => `file-${at}`)
+  for (let first = 0; first <= files.length; first += 1) {
+    const table = createHashTable(root, files)
+    const claimed = Array.from({ length: first }, () => claimFirst(table))
+    for (let row = claimLast(table); row !== undefined; row = claimLast(table)) claimed.push(row)
+    expect(claimFirst(table)).toBeUndefined()
+    expect(new Set(claimed).size).toBe(claimed.length)
+    expect(claimed.length).toBe(files.length)
+  }
 })
 
 const isEmpty = ({ hashes }: HashTable, row: number) =>

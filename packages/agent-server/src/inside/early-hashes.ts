@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { BlobId } from '@tutti/core'
@@ -23,13 +24,16 @@ export interface EarlyHashes {
   /** What is not there now is not waited for. */
   written(): void
   /** Helps with what is left, and waits for its end. */
-  finish(): Promise<void>
+  finish(signal: AbortSignal): Promise<void>
   /** The hash of a file that has exactly this stat; undefined when it was not read like that. */
   of(key: string, stat: StatTuple): BlobId | undefined
 }
 
 /** With fewer files a thread takes as long to start as their hashes take. */
 const minFiles = 2000
+
+/** Rows, and bytes of a file, that keep other work of this process waiting for some 10 ms at most. */
+const [rowsAtOnce, maxBytesHere] = [500, 4 << 20]
 
 /** @param files path keys, in the order in which they will be written */
 export function startEarlyHashes(root: string, files: readonly string[]): EarlyHashes {
@@ -39,8 +43,13 @@ export function startEarlyHashes(root: string, files: readonly string[]): EarlyH
   return {
     startedAtNs: table.startedAtNs,
     written: () => setWritten(table),
-    async finish() {
-      for (let row = claimLast(table); row !== undefined; row = claimLast(table)) fillRow(table, row)
+    async finish(signal) {
+      for (let row = claimLast(table), count = 1; row !== undefined; row = claimLast(table), count += 1) {
+        fillRow(table, row, maxBytesHere)
+        if (count % rowsAtOnce > 0) continue
+        await setImmediate()
+        signal.throwIfAborted()
+      }
       await thread
     },
     of(key, stat) {
@@ -52,12 +61,12 @@ export function startEarlyHashes(root: string, files: readonly string[]): EarlyH
 
 /** Resolves at its end, however it ends: what it has not read is read without it. */
 function runThread(table: HashTable): Promise<void> {
-  return new Promise((resolve) => {
-    // The program is one file, and finds out by itself that it is a thread.
+  return new Promise<void>((resolve, reject) => {
+    // The whole program is one file, of which `main.ts` runs this part in a thread.
     const thread = new Worker(fileURLToPath(import.meta.url), { workerData: table })
-    thread.once('error', () => resolve())
+    thread.once('error', reject)
     thread.once('exit', () => resolve())
-  })
+  }).catch(() => {})
 }
 
 const pauseMs = 2

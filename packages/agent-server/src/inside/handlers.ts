@@ -85,14 +85,15 @@ export function createHandlers(): {
     },
     async hydrate(params: HydrateParams, call: CallStream, signal: AbortSignal) {
       const { settings, workspace, repository, env } = need()
-      const { tips, withoutSubmodules, withoutRepository, changed, times, ...written } =
-        await hydrateWorkspace(params, call, signal, { ...settings, env })
-      const { head, state, statePacks } = params
-      need().written = { params, changed }
       const lap = startLaps()
+      const written = await hydrateWorkspace(params, call, signal, { ...settings, env })
+      const { head, state, statePacks } = params
+      need().written = { params, changed: written.changed }
       const { summary, wrong, gone } = await workspace.adopt(written, signal)
-      const scan = lap()
-      const { gitlinks } = written
+      const { tips, withoutSubmodules, withoutRepository, ms: restore } = await written.restored
+      const { gitlinks, times } = written
+      // What it took longer than all that was done beside it.
+      const scan = Math.max(0, lap() - times.clone - times.blobs - restore)
       repository.adopt({
         base: head,
         gitlinks: [...gitlinks.keys()],
@@ -107,7 +108,7 @@ export function createHandlers(): {
         wrong,
         withoutSubmodules: withoutSubmodules.map(toWire),
         withoutRepository,
-        times: { ...times, scan },
+        times: { ...times, restore, scan },
       }
     },
     async keepWork(_: unknown, _call: CallStream, signal: AbortSignal) {

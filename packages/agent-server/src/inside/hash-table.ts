@@ -57,11 +57,15 @@ export function waitWritten({ state }: HashTable, ms: number): boolean {
 const buffer = Buffer.allocUnsafe(256 << 10)
 
 /**
- * Fills a row from the file as it is now; one that cannot be read stays without.
+ * Fills a row from the file as it is now; one that cannot be read, or is larger than `maxBytes`, stays without.
  *
  * @returns false when there is no such file
  */
-export function fillRow({ root, files, stats, hashes }: HashTable, row: number): boolean {
+export function fillRow(
+  { root, files, stats, hashes }: HashTable,
+  row: number,
+  maxBytes = Number.MAX_SAFE_INTEGER,
+): boolean {
   let file: number
   try {
     const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
@@ -71,11 +75,12 @@ export function fillRow({ root, files, stats, hashes }: HashTable, row: number):
   }
   try {
     const stat = fstatSync(file, { bigint: true })
-    if (!stat.isFile()) return true
+    if (!stat.isFile() || stat.size > maxBytes) return true
     const digest = digestOf(file, Number(stat.size))
     if (!digest) return true
-    for (const [at, field] of statFields.entries()) stats[row * statFields.length + at] = stat[field]
+    // The stat is what makes a row count, so it comes last.
     hashes.set(digest, row * hashBytes)
+    statFields.forEach((field, at) => (stats[row * statFields.length + at] = stat[field]))
     return true
   } finally {
     closeSync(file)

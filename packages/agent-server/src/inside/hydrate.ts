@@ -39,20 +39,26 @@ export interface WrittenWorkspace {
   readonly earlyHashes: EarlyHashes
   /** Paths that changed after the commit. */
   readonly changed: readonly string[]
+  /** Settled where there are submodules: then the workspace is not whole before. */
+  readonly restored: Promise<RestoredRepository>
+  readonly times: HydrateTimes
+}
+
+export interface RestoredRepository {
   /** Commits of the agent's HEAD and branches. */
   readonly tips: readonly string[]
   /** Submodules, as path keys, that could not be checked out again. */
   readonly withoutSubmodules: readonly string[]
   /** The recorded state of the agent's repository could not be made again. */
   readonly withoutRepository: boolean
-  readonly times: HydrateTimes
+  /** How long it took, in milliseconds. */
+  readonly ms: number
 }
 
-/** How long each part took, in milliseconds: the checkout, what came after the commit, and HEAD, refs and index. */
+/** How long each part took, in milliseconds: the checkout, and what came after the commit. */
 export interface HydrateTimes {
   readonly clone: number
   readonly blobs: number
-  readonly restore: number
 }
 
 /** A checkout of a very large repository on a slow disk, in milliseconds; the time to get ready is over before as a rule. */
@@ -73,7 +79,10 @@ const cloneSettings = `[user]
 \tautocrlf = false
 `
 
-/** Makes the workspace from the commit, byte for byte, and applies the changes that came after it. */
+/**
+ * Makes the workspace from the commit, byte for byte, and applies the changes that came after it. The files are there when it returns; the
+ * rest of the repository may take longer, beside whatever is done with them.
+ */
 export async function hydrateWorkspace(
   params: HydrateParams,
   call: CallStream,
@@ -108,7 +117,13 @@ export async function hydrateWorkspace(
   if (params.state === undefined) await git(['update-ref', `refs/heads/${params.branch}`, params.head])
   const checkout = git(['read-tree', '--reset', '-u', params.commit])
   checkout.catch(() => {})
-  const { gitlinks, expected } = entriesOf(await git(['ls-tree', '-r', '-z', '--full-tree', params.commit]))
+  const listing = git(['ls-tree', '-r', '-z', '--full-tree', params.commit]).catch(
+    async (failed: unknown) => {
+      await checkout.catch(() => {})
+      throw failed
+    },
+  )
+  const { gitlinks, expected } = entriesOf(await listing)
   const files = [...expected].flatMap(([key, { mode }]) => (mode === '120000' ? [] : [key]))
   const earlyHashes = startEarlyHashes(workdir, files)
   await checkout.finally(earlyHashes.written)
@@ -132,36 +147,43 @@ export async function hydrateWorkspace(
   }
   for (const change of emptyFolders.values()) await applyChange(workdir, change, contentOf(messages, 0))
   const blobs = lap()
-  const times = () => ({ clone, blobs, restore: lap() })
-  let withoutRepository = false
-  const common = { gitlinks, expected, earlyHashes, changed }
-  const written = (): WrittenWorkspace => ({
-    ...common,
-    tips: [params.head],
-    withoutSubmodules: [],
-    withoutRepository,
-    times: times(),
-  })
-  if (params.state !== undefined) {
-    try {
-      const restored = await restoreRepository(git, workdir, params.state)
-      return { ...common, withoutRepository, ...restored, times: times() }
-    } catch {
-      signal.throwIfAborted()
-      // The files must come back whatever the agent has made of its repository: it begins anew.
-      withoutRepository = true
-      for (const name of ['refs', 'packed-refs', 'index'])
-        rmSync(join(workdir, '.git', name), { recursive: true, force: true })
-      mkdirSync(join(workdir, '.git', 'refs'))
-      writeFileSync(join(workdir, '.git', 'HEAD'), `ref: refs/heads/${params.branch}\n`)
-      await git(['update-ref', `refs/heads/${params.branch}`, params.head])
-      await git(['read-tree', params.head])
-      return written()
-    }
+  const restored = restoreGit(params, git, workdir, signal)
+  restored.catch(() => {})
+  // Their files are a part of the workspace.
+  if (gitlinks.size > 0) await restored
+  return { gitlinks, expected, earlyHashes, changed, restored, times: { clone, blobs } }
+}
+
+type RunGit = (args: readonly string[], input?: GitRun['input']) => Promise<Buffer>
+
+/** HEAD, refs and index, as they were recorded. */
+async function restoreGit(
+  { head, commit, branch, state }: HydrateParams,
+  git: RunGit,
+  workdir: string,
+  signal: AbortSignal,
+): Promise<RestoredRepository> {
+  const lap = startLaps()
+  const asMade = { tips: [head], withoutSubmodules: [] }
+  if (state === undefined) {
+    // Merged, so that git need not look again at what is the same; in the index alone, whatever the files have become since the commit.
+    if (head !== commit) await git(['read-tree', '-i', '-m', head])
+    return { ...asMade, withoutRepository: false, ms: lap() }
   }
-  // Merged, so that git need not look again at what is the same; in the index alone, whatever the files have become since the commit.
-  if (params.head !== params.commit) await git(['read-tree', '-i', '-m', params.head])
-  return written()
+  try {
+    const restored = await restoreRepository(git, workdir, state)
+    return { ...restored, withoutRepository: false, ms: lap() }
+  } catch {
+    signal.throwIfAborted()
+    // The files must come back whatever the agent has made of its repository: it begins anew.
+    for (const name of ['refs', 'packed-refs', 'index'])
+      rmSync(join(workdir, '.git', name), { recursive: true, force: true })
+    mkdirSync(join(workdir, '.git', 'refs'))
+    writeFileSync(join(workdir, '.git', 'HEAD'), `ref: refs/heads/${branch}\n`)
+    await git(['update-ref', `refs/heads/${branch}`, head])
+    await git(['read-tree', head])
+    return { ...asMade, withoutRepository: true, ms: lap() }
+  }
 }
 
 /** Milliseconds since the call before. */

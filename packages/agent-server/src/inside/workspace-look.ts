@@ -22,8 +22,17 @@ export interface LookedAt extends ScannedTree {
 }
 
 export interface WorkspaceLook {
-  /** Begins anew with these paths, which the host has. */
-  begin(known: Before, gitlinks: Gitlinks, signal: AbortSignal): Promise<LookedAt>
+  /**
+   * Begins anew with these paths, which the host has.
+   *
+   * @param repository resolves when what git ignores can be read from it
+   */
+  begin(
+    known: Before,
+    gitlinks: Gitlinks,
+    repository: Promise<unknown>,
+    signal: AbortSignal,
+  ): Promise<LookedAt>
   look(known: Before, signal: AbortSignal): Promise<LookedAt>
   /** Only at these paths, and only those files of them for which the last look has everything else that there is to know. */
   lookAt(keys: ReadonlySet<string>, known: Before, signal: AbortSignal): Promise<LookedAt>
@@ -273,7 +282,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
   }
 
   return {
-    async begin(known, links, signal) {
+    async begin(known, links, repository, signal) {
       await ignored.prepare()
       gitlinks = links
       gone = []
@@ -283,6 +292,7 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
       settled = new Set()
       for (const [key, entry] of known) (isKnownIgnored(entry) ? ignoredPaths : settled).add(key)
       const tree = await scan(isGitlink, signal)
+      await repository
       rules = rulesNow(tree)
       return remembered(await nothingIgnored(tree, known, signal))
     },

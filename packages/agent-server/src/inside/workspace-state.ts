@@ -1,5 +1,5 @@
 import type { BlobId } from '@tutti/core'
-import { manifestDigest, pathBytes, type FileState, type PathState, type StatTuple } from '@tutti/workspace'
+import { manifestDigestByKey, type FileState, type StatTuple } from '@tutti/workspace'
 
 /** What is known of one captured file. */
 export interface KnownFile {
@@ -38,7 +38,7 @@ export function summarize(
     if (entry) logged.set(key, entry)
     else logged.delete(key)
   }
-  return { manifestDigest: manifestDigest(states(logged)), entries: logged.size, changes }
+  return { manifestDigest: manifestDigestByKey(logged), entries: logged.size, changes }
 }
 
 export const stateOf = (path: Uint8Array, known: KnownFile): FileState => ({
@@ -49,16 +49,5 @@ export const stateOf = (path: Uint8Array, known: KnownFile): FileState => ({
   hash: known.hash,
   ...(known.ignored && { ignored: true }),
 })
-
-function* states(known: KnownPaths): Generator<PathState> {
-  for (const [key, entry] of known) {
-    const path = pathBytes(key)
-    if (entry.fileType === 'dir') {
-      yield { path, ...entry }
-      continue
-    }
-    yield stateOf(path, entry)
-  }
-}
 
 export const nowNs = (): bigint => BigInt(Date.now()) * 1_000_000n

@@ -71,7 +71,7 @@ export function createReadWorkspace(deps: HandlerDeps) {
       })
     const location = await repositoryLocation(catalog.repositories, owner, row.repository, signal)
     const recovered = await recoverWhole(location, bcId, position, signal)
-    await checkLog(eventLog, bcId, signal, position)
+    await checkLog(eventLog, bcId, { until: position }, signal)
     lap('read the log')
     const commit = recovered.commit ?? row.baseCommit
     if (!commit) {
