@@ -1,16 +1,17 @@
 import { limits, TuttiError } from '@tutti/core'
 import type { HostExecExit, HostExecOutput, HostExecRequest } from '@tutti/agent'
 import type { Exec, ExecExit } from '@tutti/sandbox'
-import { changedFile, changePath, pathKey, type CapturedChange } from '@tutti/workspace'
+import { changePath, pathKey, type CapturedChange } from '@tutti/workspace'
 import type { HydrateParams } from '../inside/hydrate.ts'
 import type { InsideSettings } from '../inside/settings.ts'
 import type { CallStream } from '../link/call.ts'
 import { createCaller } from '../link/caller.ts'
 import { createLink } from '../link/link.ts'
 import type { OutgoingCall } from '../link/caller.ts'
-import type { AgentServer, CaptureSink, HydrateRequest } from '../port.ts'
-import { changesEndHead, contentHead, packEndHead, packHead, toWireChange } from '../wire-change.ts'
+import type { AgentServer, CaptureSink } from '../port.ts'
+import { changesEndHead, contentHead, packEndHead, packHead } from '../wire-change.ts'
 import { receiveCapture } from './receive-capture.ts'
+import { sendChanges, sendChunks } from './send-changes.ts'
 import {
   answer,
   captureSummary,
@@ -31,7 +32,6 @@ export interface ConnectOptions {
 }
 
 const never = new AbortController().signal
-const chunkBytes = 64 << 10
 /** How much of the server's last words goes into the reason of its end. */
 const tailBytes = 2000
 
@@ -265,30 +265,6 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
 async function sendAll(call: Pick<CallStream, 'send' | 'end'>, bytes: Uint8Array): Promise<void> {
   await sendChunks(call, contentHead, [bytes])
   call.end()
-}
-
-async function sendChanges(
-  call: Pick<CallStream, 'send'>,
-  changes: HydrateRequest['changes'],
-  contentOf: HydrateRequest['contentOf'],
-): Promise<void> {
-  for (const change of changes) {
-    await call.send(toWireChange(change))
-    const file = changedFile(change)
-    if (file) await sendChunks(call, contentHead, contentOf(file.hash))
-  }
-}
-
-async function sendChunks(
-  call: Pick<CallStream, 'send'>,
-  head: string,
-  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-): Promise<void> {
-  for await (const chunk of chunks) {
-    for (let start = 0; start < chunk.length; start += chunkBytes) {
-      await call.send(head, chunk.subarray(start, start + chunkBytes))
-    }
-  }
 }
 
 /** Reads a stream to its end; the problem that ended it early, if any. */

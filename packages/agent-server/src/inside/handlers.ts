@@ -190,7 +190,7 @@ async function* changesOf(call: CallStream): AsyncGenerator<HostChange> {
   for (let next = await messages.next(); !next.done; next = await messages.next()) {
     if (next.value.head === changesEndHead) return
     const change = fromWireChange(next.value.head as WireChange)
-    const content = contentOf(messages, changedFile(change)?.size ?? 0)
+    const content = contentOf(messages, changedFile(change)?.size ?? 0, next.value.bytes)
     yield { change, content }
     // What could not be written comes all the same.
     for await (const _ of content) void _

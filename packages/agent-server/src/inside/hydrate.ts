@@ -143,7 +143,8 @@ export async function hydrateWorkspace(
       emptyFolders.set(key, change)
       continue
     }
-    await applyChange(workdir, change, contentOf(messages, changedFile(change)?.size ?? 0))
+    const size = changedFile(change)?.size ?? 0
+    await applyChange(workdir, change, contentOf(messages, size, next.value.bytes))
   }
   for (const change of emptyFolders.values()) await applyChange(workdir, change, contentOf(messages, 0))
   const blobs = lap()
