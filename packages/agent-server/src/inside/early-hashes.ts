@@ -23,6 +23,8 @@ export interface EarlyHashes {
   readonly startedAtNs: bigint
   /** What is not there now is not waited for. */
   written(): void
+  /** Takes the hashes of these files, which are there, as well. */
+  add(files: readonly string[]): void
   /** Helps with what is left, and waits for its end. */
   finish(signal: AbortSignal): Promise<void>
   /** The hash of a file that has exactly this stat; undefined when it was not read like that. */
@@ -37,24 +39,41 @@ const [rowsAtOnce, maxBytesHere] = [500, 4 << 20]
 
 /** @param files path keys, in the order in which they will be written */
 export function startEarlyHashes(root: string, files: readonly string[]): EarlyHashes {
-  const table = createHashTable(root, files)
-  const rows = new Map(files.map((key, row) => [key, row]))
-  const thread = files.length < minFiles ? Promise.resolve() : runThread(table)
+  const tables: HashTable[] = []
+  const threads: Promise<void>[] = []
+  const rows = new Map<string, { readonly table: HashTable; readonly row: number }>()
+  const add = (keys: readonly string[]) => {
+    const table = createHashTable(root, keys)
+    tables.push(table)
+    for (const [row, key] of keys.entries()) rows.set(key, { table, row })
+    if (keys.length >= minFiles) threads.push(runThread(table))
+  }
+  const written = () => {
+    for (const table of tables) setWritten(table)
+  }
+  add(files)
   return {
-    startedAtNs: table.startedAtNs,
-    written: () => setWritten(table),
+    startedAtNs: tables[0]!.startedAtNs,
+    written,
+    add(keys) {
+      add(keys)
+      written()
+    },
     async finish(signal) {
-      for (let row = claimLast(table), count = 1; row !== undefined; row = claimLast(table), count += 1) {
-        fillRow(table, row, maxBytesHere)
-        if (count % rowsAtOnce > 0) continue
-        await setImmediate()
-        signal.throwIfAborted()
-      }
-      await thread
+      let count = 0
+      for (const table of tables)
+        for (let row = claimLast(table); row !== undefined; row = claimLast(table)) {
+          fillRow(table, row, maxBytesHere)
+          count += 1
+          if (count % rowsAtOnce > 0) continue
+          await setImmediate()
+          signal.throwIfAborted()
+        }
+      await Promise.all(threads)
     },
     of(key, stat) {
-      const row = rows.get(key)
-      return row === undefined ? undefined : hashOfRow(table, row, stat)
+      const found = rows.get(key)
+      return found && hashOfRow(found.table, found.row, stat)
     },
   }
 }

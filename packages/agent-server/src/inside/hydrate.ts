@@ -124,7 +124,7 @@ export async function hydrateWorkspace(
     },
   )
   const { gitlinks, expected } = entriesOf(await listing)
-  const files = [...expected].flatMap(([key, { mode }]) => (mode === '120000' ? [] : [key]))
+  const files = [...expected].flatMap(([key, { mode }]) => (isFileMode(mode) ? [key] : []))
   const earlyHashes = startEarlyHashes(workdir, files)
   await checkout.finally(earlyHashes.written)
   rmSync(join(info, 'attributes'))
@@ -147,6 +147,7 @@ export async function hydrateWorkspace(
     await applyChange(workdir, change, contentOf(messages, size, next.value.bytes))
   }
   for (const change of emptyFolders.values()) await applyChange(workdir, change, contentOf(messages, 0))
+  earlyHashes.add(changed.filter((key) => isFileMode(expected.get(key)?.mode)))
   const blobs = lap()
   const restored = restoreGit(params, git, workdir, signal)
   restored.catch(() => {})
@@ -154,6 +155,8 @@ export async function hydrateWorkspace(
   if (gitlinks.size > 0) await restored
   return { gitlinks, expected, earlyHashes, changed, restored, times: { clone, blobs } }
 }
+
+const isFileMode = (mode: string | undefined): boolean => mode?.startsWith('100') === true
 
 type RunGit = (args: readonly string[], input?: GitRun['input']) => Promise<Buffer>
 
