@@ -42,12 +42,23 @@ describe.skipIf(!temporalPath)('SEC-06 a sandbox with a small disk', { timeout: 
   const diskLimit = { reason: 'resource_limit', detail: expect.stringMatching(/disk space.*sandbox\.disk/) }
 
   test('SEC-06 a file that takes more than half of it is captured while the agent works, and outlives it', async () => {
-    const { agent, events } = await work(
-      'run: head -c 35000000 /dev/urandom > large; sha256sum large; sleep 3; echo 1 > small',
-    )
+    const agent = await startAgent(client, {
+      prompt: script(
+        'run: head -c 35000000 /dev/urandom > large; sha256sum large; until [ -e go ]; do sleep 0.1; done; echo 1 > small',
+      ),
+      repository: repository.path,
+      agent: 'embedded:scripted',
+    })
+    await agent.waitFor((event) => event.type === 'file_change' && event.path === 'large')
+    await client.agents.fileSync({ bcId: agent.bcId, files: [{ path: Buffer.from('go'), mode: '040000' }] })
+    await agent.rest()
+    const events = await agent.events()
     expect(endOf(events)).toMatchObject({ reason: 'completed' })
     const [sum] = shellOutput(events).split(' ')
     expect(changed(events, 'large')).toMatchObject({ size: 35_000_000, hash: `sha256_${sum}` })
+    const positionOf = (fits: (event: Logged) => boolean) => events.findIndex(fits)
+    const captured = positionOf((event) => event.type === 'file_change' && event.path === 'large')
+    expect(captured).toBeLessThan(positionOf(({ type }) => type === 'tool_call_completed'))
     expect(events.filter(({ type }) => type === 'file_skipped')).toEqual([])
     expect((await stack.run(['agent', 'recover', agent.bcId, '--verify'])).stdout).toContain('as recorded')
   })

@@ -1,6 +1,6 @@
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
-import { startAgent, type AgentDriver, type Logged } from './agent-driver.ts'
+import { shellOutput, startAgent, type AgentDriver, type Logged } from './agent-driver.ts'
 import { connect } from './connect.ts'
 import { nothingLeft } from './nothing-left.ts'
 import { killAll, sandboxesOf } from './sandboxes.ts'
@@ -10,6 +10,9 @@ const temporalPath = inject('temporalServer')
 /** The times of the case, ten times as fast: a file every tenth of a second, 200 of them, from where it was. */
 const agentSpec =
   "command:sh -c 'i=$(ls n* 2>/dev/null | wc -l); while [ $i -lt 200 ]; do i=$((i+1)); echo $i > n$i; sleep 0.1; done'"
+/** Says how many files there are, and leaves a program behind that goes on with them. */
+const leavesWriter =
+  'command:sh -c \'echo $(ls n* 2>/dev/null | wc -l) there; setsid sh -c "while :; do i=\\$((i+1)); echo > n\\$i; sleep 0.1; done" >/dev/null 2>&1 </dev/null &\''
 const files = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`n${at + 1}`, `100644 ${at + 1}\n`]))
 
 describe.skipIf(!temporalPath)('SBX-05 a sandbox ends in the middle of a turn', { timeout: 120_000 }, () => {
@@ -22,10 +25,10 @@ describe.skipIf(!temporalPath)('SBX-05 a sandbox ends in the middle of a turn', 
     await stack.remove()
     repository.remove()
   })
-  async function begin(env: Readonly<Record<string, string>>): Promise<AgentDriver> {
+  async function begin(env: Readonly<Record<string, string>>, agent = agentSpec): Promise<AgentDriver> {
     stack = await createTuttiStack({ temporalPath: temporalPath!, env })
     await stack.start()
-    return startAgent(connect(stack), { prompt: 'write them', repository: repository.path, agent: agentSpec })
+    return startAgent(connect(stack), { prompt: 'write them', repository: repository.path, agent })
   }
   async function expectAllOnce(agent: AgentDriver, events: readonly Logged[]): Promise<void> {
     expect(all(events, 'user_message')).toHaveLength(1)
@@ -52,6 +55,27 @@ describe.skipIf(!temporalPath)('SBX-05 a sandbox ends in the middle of a turn', 
     await expectAllOnce(agent, events)
   })
 
+  test('SBX-05 announced, to an agent at rest: what it left running is captured before it, and its next turn has all of it', async () => {
+    const env = {
+      TUTTI_SANDBOX_MAX_LIFE: '15s',
+      TUTTI_SANDBOX_END_MARGIN: '6s',
+      TUTTI_CAPTURE_INTERVAL: '10m',
+    }
+    const agent = await begin(env, leavesWriter)
+    await agent.rest()
+    const inTurn = written(await agent.events())
+    await agent.seen((event) => event.type === 'sandbox' && event.state === 'destroyed')
+    const events = await agent.events()
+    expect(all(events, 'sandbox').at(-1)).toMatchObject({ state: 'destroyed', reason: 'expires' })
+    const count = written(events)
+    expect(count).toBeGreaterThan(inTurn)
+    await agent.followUp('again')
+    await agent.rest()
+    const later = await agent.events()
+    expect(all(later, 'recovery')[0]).toMatchObject({ reason: 'expires', proven: true, missing: [] })
+    expect(shellOutput(later)).toContain(`${count} there`)
+  })
+
   test('SBX-05 without notice: no more than the files of the last 5 s were missing, and the recovery says since when', async () => {
     const agent = await begin({})
     await agent.waitFor((event) => event.type === 'file_change' && event.path === 'n80')
@@ -65,6 +89,9 @@ describe.skipIf(!temporalPath)('SBX-05 a sandbox ends in the middle of a turn', 
     await expectAllOnce(agent, events)
   })
 })
+
+const written = (events: readonly Logged[]) =>
+  new Set(all(events, 'file_change').map(({ path }) => path)).size
 
 const all = <T extends Logged['type']>(events: readonly Logged[], type: T) =>
   events.filter((event): event is Extract<Logged, { type: T }> => event.type === type)

@@ -2,7 +2,7 @@ import type { AgentServer, CapturedChange, Hydrated } from '@tutti/agent-server'
 import { TuttiError, type BlobId, type ErrorCode, type SandboxPolicy } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
 import type { RecoveryEvent, RecoveryStep } from '@tutti/protocol'
-import { markSandbox, type Sandbox, type SandboxRef, type SandboxSpec } from '@tutti/sandbox'
+import { markSandbox, type Sandbox, type SandboxSpec } from '@tutti/sandbox'
 import type { ActivityDeps } from './deps.ts'
 import { pathFields } from '@tutti/workspace/log'
 import { lostContent } from './lost-content.ts'
@@ -82,7 +82,7 @@ export async function bootSandbox(
 ): Promise<Booted> {
   const { sandboxes, agentServers, crashPoint, clock } = deps
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(Math.max(1, request.deadline - clock.now()))])
-  let ref: SandboxRef | undefined
+  let made: Sandbox | undefined
   let server: AgentServer | undefined
   const { mirror, policy, onDenied } = request
   const { sourceObjects } = mirror
@@ -98,7 +98,7 @@ export async function bootSandbox(
     request.onStep('creating')
     const spec = sandboxSpec(deps, request, prepared.readOnly)
     const sandbox = await crashPoint('provision.sandbox', () => sandboxes.create(spec, bounded))
-    ref = sandbox.ref
+    made = sandbox
     await markSandbox(sandbox, bounded)
     server = await prepared.start(sandbox, bounded)
     steps.push({ name: 'sandbox', ms: lap() })
@@ -122,9 +122,16 @@ export async function bootSandbox(
   } catch (thrown) {
     await server?.close().catch(() => undefined)
     await prepared.discard()
-    if (ref) await sandboxes.destroy(ref, new AbortController().signal)
+    // Asked before the destroying, which may take its time.
+    const isOver = made?.expiresAt !== undefined && made.expiresAt <= clock.now()
+    if (made) await sandboxes.destroy(made.ref, new AbortController().signal)
     if (signal.aborted) throw new TuttiError('cancelled', 'The boot was cancelled.', {}, thrown)
     if (thrown instanceof TuttiError && final.has(thrown.code)) throw thrown
+    if (isOver) {
+      const why =
+        'The life of the sandbox was over before it was ready: sandbox.max_life must be longer than a boot and the setup.'
+      throw new BootFailure('boot', `${why}\n${TuttiError.from(thrown).message}`, thrown)
+    }
     if (thrown instanceof BootFailure) throw thrown
     throw new BootFailure('boot', TuttiError.from(thrown).message, thrown)
   }

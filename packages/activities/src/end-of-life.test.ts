@@ -68,6 +68,50 @@ describe('SBX-05 the life of a sandbox ends in the middle of a turn', { timeout:
     await expect(host.runTurn(session, false)).rejects.toMatchObject({ details: ['planned', 'expires'] })
   })
 
+  test('announced, to one that stands idle: what was left behind in it is captured before it, and it is no loss', async () => {
+    const faults: { lifeMs?: number } = { lifeMs: 6000 }
+    let released: Promise<void> | undefined
+    host = await createTestHost({
+      files: { work: 'i=0; while :; do i=$((i+1)); echo $i > n$i; sleep 0.1; done' },
+      agentSpec: "command:sh -c 'setsid sh work > /dev/null 2>&1 < /dev/null &'",
+      endMarginMs: 1500,
+      sandboxes: (real) => createFaultySandboxes(real, faults),
+      askToRelease: () => (released ??= host.release(first)),
+    })
+    const first = await host.provision(1)
+    expect(await host.runTurn(first, false)).toMatchObject({ reason: 'completed' })
+    await host.checkpoint(first)
+    const inTurn = await countFiles()
+    await expect
+      .poll(async () => (await host.events('sandbox')).at(-1), { timeout: 30_000 })
+      .toMatchObject({ state: 'destroyed', reason: 'expires' })
+    await released
+    expect(Date.now()).toBeLessThan(first.sandbox.expiresAt!)
+    const written = await countFiles()
+    expect(written).toBeGreaterThan(inTurn)
+    expect((await host.events('checkpoint')).at(-1)).toMatchObject({ filesChanged: written })
+    delete faults.lifeMs
+    const second = await host.provision(2)
+    expect((await host.events('recovery')).at(-1)).toMatchObject({
+      reason: 'expires',
+      proven: true,
+      replayed: 0,
+    })
+    expect(await runInside(second, 'ls n* | wc -l')).toBe(`${written}`)
+  })
+
+  test('before it is ready: the failure names the setting', async () => {
+    host = await createTestHost({
+      files: { x: 'x' },
+      setupCommand: 'sleep 60',
+      sandboxes: (real) => createFaultySandboxes(real, { lifeMs: 1500 }),
+    })
+    await expect(host.provision(1)).rejects.toMatchObject({
+      type: 'boot_timeout',
+      message: expect.stringContaining('sandbox.max_life'),
+    })
+  })
+
   test('without notice: what a few seconds may have written is not there, and the recovery says since when', async () => {
     const faults: { lifeMs?: number; unannounced: boolean } = { lifeMs, unannounced: true }
     host = await start(faults as { lifeMs: number })

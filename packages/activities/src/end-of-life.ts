@@ -4,6 +4,8 @@ import type { TurnControl } from './turn-control.ts'
 
 /** A timer takes no longer time than this, in milliseconds; no turn does either. */
 const longestTimer = 2 ** 31 - 1
+/** Until a workflow that has not given its sandbox up is asked once more, in milliseconds. */
+const askAgainMs = 2000
 
 /**
  * When the work of a sandbox has to move to another one, in milliseconds since the epoch: a margin before its end, and at most half of
@@ -36,4 +38,37 @@ export function watchEndOfLife(
   if (left <= 0) move()
   const timer = left > 0 && left <= longestTimer ? setTimeout(move, left) : undefined
   return () => clearTimeout(timer)
+}
+
+/**
+ * Gives a sandbox that stands idle up before it comes to its end: with a last capture, as any release. Its workflow is asked until the
+ * session is over, since it hears nothing while it does something else.
+ */
+export function leaveBeforeEnd(
+  deps: Pick<ActivityDeps, 'askToRelease' | 'clock' | 'log'>,
+  session: HostSession,
+): void {
+  const { bcId, moveAt, controller, server } = session
+  if (moveAt === undefined) return
+  let timer: NodeJS.Timeout
+  const wait = (ms: number) => {
+    timer = setTimeout(look, Math.min(ms, longestTimer)).unref()
+  }
+  const look = () => {
+    const left = moveAt - deps.clock.now()
+    if (left > 0) return wait(left)
+    wait(askAgainMs)
+    // A turn moves by itself.
+    if (session.inTurn || session.killed) return
+    session.leaves ??= 'expires'
+    deps
+      .askToRelease(bcId)
+      .catch((error: unknown) =>
+        deps.log.warn({ err: error, bc_id: bcId }, 'could not ask an idle agent to leave its sandbox'),
+      )
+  }
+  look()
+  const stop = () => clearTimeout(timer)
+  controller.signal.addEventListener('abort', stop, { once: true })
+  void server.lost.then(stop)
 }

@@ -6,6 +6,7 @@ import { createOpenBase } from './base-commit.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
+import { leaveBeforeEnd } from './end-of-life.ts'
 import { orFail, setupReasons } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { createKeepBase } from './keep-base.ts'
@@ -132,6 +133,7 @@ export function createProvisionSandbox(
         sessions.add(session)
         captureBetweenTurns(deps, session)
         captureHinted(deps, session)
+        leaveBeforeEnd(deps, session)
         watchAnswers(deps, session)
         followFileSyncs(deps, session, workspace.last)
       })

@@ -9,7 +9,6 @@ import type { KeepBase } from './keep-base.ts'
 import { keepCheckpoint } from './keep-checkpoint.ts'
 import { lostChanges } from './lost-content.ts'
 import type { RunLogWriter } from './run-log-writer.ts'
-import type { UnwrittenCode } from './unwritten.ts'
 import type { WorkspaceTracker } from './workspace-tracker.ts'
 
 /** The workspace of one sandbox life, on its way into the stores, the log and the mirror. One capture or checkpoint at a time. */
@@ -70,11 +69,8 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
   const capture = async (signal: AbortSignal) => void (await server.capture(tracker.sink(), signal))
 
   /** @returns path keys of what the sandbox cannot have, each with the reason */
-  async function write(
-    synced: readonly FileSync[],
-    signal: AbortSignal,
-  ): Promise<Map<string, UnwrittenCode>> {
-    const lost = new Map<string, UnwrittenCode>()
+  async function write(synced: readonly FileSync[], signal: AbortSignal): Promise<Map<string, string>> {
+    const lost = new Map<string, string>()
     const changes = foldChanges(synced.map(({ change }) => change))
     const contentOf = (hash: BlobId) => deps.blobs.stream(hash, signal)
     for (;;) {

@@ -92,6 +92,10 @@ export interface TestHostOptions {
   readonly agentSpec?: string
   readonly endMarginMs?: number
   readonly captureIntervalMs?: number
+  /** Default: none. */
+  readonly setupCommand?: string
+  /** In the place of the agent's workflow. */
+  readonly askToRelease?: () => Promise<void>
 }
 
 const never = new AbortController().signal
@@ -135,6 +139,7 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
     watchWorkspace: options.watchWorkspace ?? false,
     adapters: new Map([['command', createCommandAdapter({ clock: systemClock })]]),
     tellWaiting: async () => {},
+    askToRelease: options.askToRelease ?? (async () => {}),
     stateIntervalMs: 3_600_000,
     stopGraceMs: 500,
     endMarginMs: options.endMarginMs ?? 60_000,
@@ -263,13 +268,14 @@ function createSource(path: string, { files, prepare }: TestHostOptions): string
 const configWith = ({
   limits,
   agentSpec = 'embedded:scripted',
-}: Pick<TestHostOptions, 'limits' | 'agentSpec'>): AgentConfig => ({
+  setupCommand = '',
+}: Pick<TestHostOptions, 'limits' | 'agentSpec' | 'setupCommand'>): AgentConfig => ({
   version: 1,
   repository: 'source',
   ref: 'main',
   agentSpec,
   promptSuffix: '',
-  setupCommand: '',
+  setupCommand,
   readyTimeoutMs: 60_000,
   checkCommand: '',
   checkTimeoutMs: 60_000,

@@ -1,6 +1,3 @@
-/** Of the file system's error, such as `ENOSPC`; `lost`: the store has not got the content any more. */
-export type UnwrittenCode = string
-
 const freeSpace =
   'The disk of the sandbox is full: have the agent free some of it, or give agents a larger one (sandbox.disk, sandbox.files).'
 const otherName = 'The file system of the sandbox takes no such name: choose another one.'
@@ -17,5 +14,9 @@ const advice: Readonly<Record<string, string>> = {
   lost: 'The store has not got its content any more: save the file once more.',
 }
 
-/** What somebody can do about a file of theirs that a sandbox cannot have. */
-export const whatToDo = (code: UnwrittenCode): string => advice[code] ?? inTheWay
+/**
+ * What somebody can do about a file of theirs that a sandbox cannot have.
+ *
+ * @param code of the file system's error, such as `ENOSPC`; `lost`: the store has not got the content any more
+ */
+export const whatToDo = (code: string): string => advice[code] ?? inTheWay

@@ -7,7 +7,7 @@ import { changedFile, changePath, isInNoCommit, pathKey } from '@tutti/workspace
 import { createBlobBatch, maxBatched, type BlobBatch } from './blob-batch.ts'
 import { fileChange, pathFields, type FileSync, type RecoveredGitState } from '@tutti/workspace/log'
 import { treeChange } from './tree-change.ts'
-import { whatToDo, type UnwrittenCode } from './unwritten.ts'
+import { whatToDo } from './unwritten.ts'
 
 /** What captures have found since the last checkpoint. */
 export interface WorkspaceTracker {
@@ -20,7 +20,7 @@ export interface WorkspaceTracker {
    * The same for the capture behind a sync, which logs together with it that the sandbox has these changes of the user's, but for what could
    * not be written: that stays in `unwritten` and is told.
    */
-  syncSink(synced: readonly FileSync[], unwritten: Map<string, UnwrittenCode>): CaptureSink
+  syncSink(synced: readonly FileSync[], unwritten: Map<string, string>): CaptureSink
   /** What the next checkpoint commit is made of: the newest state of each path that changed since the last one. */
   treeChanges(): readonly TreeChange[]
   /** That of the newest capture, or of what was recovered. */
@@ -100,8 +100,8 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
   }
 
   /** What the log has of what could not be written in this sandbox, by command. */
-  const told = new Map<string, UnwrittenCode>()
-  const failures = (refused: readonly FileSync[], unwritten: ReadonlyMap<string, UnwrittenCode>) => {
+  const told = new Map<string, string>()
+  const failures = (refused: readonly FileSync[], unwritten: ReadonlyMap<string, string>) => {
     // Of a path the newest change alone was tried.
     const tried = new Map(refused.map((sync) => [pathKey(changePath(sync.change)), sync]))
     return [...tried].flatMap(([key, { commandId, change }]): Failed[] => {
@@ -112,7 +112,7 @@ export function createWorkspaceTracker(deps: WorkspaceTrackerDeps): WorkspaceTra
     })
   }
 
-  const sinkOf = (synced: readonly FileSync[], unwritten = new Map<string, UnwrittenCode>()): CaptureSink => {
+  const sinkOf = (synced: readonly FileSync[], unwritten = new Map<string, string>()): CaptureSink => {
     const batch = createBlobBatch(blobs, taking)
     const ahead = new Set<BlobId>()
     const captured: CapturedChange[] = []

@@ -24,3 +24,29 @@ test('says when a sandbox ends, the same however often it is asked for, and ends
   expect(next.expiresAt).toBeGreaterThan(sandbox.expiresAt!)
   await limited.destroy(next.ref, never)
 })
+
+test('has one end for each sandbox, however often its provider makes an object of it, and tries it until it succeeds', async () => {
+  subject = createTestSubject()
+  const real = subject.provider
+  let refusals = 0
+  const limited = limitLife(
+    {
+      ...real,
+      async attach(ref, signal) {
+        const sandbox = await real.attach(ref, signal)
+        return sandbox && { ...sandbox }
+      },
+      async destroy(ref, signal) {
+        if (refusals > 0) return real.destroy(ref, signal)
+        refusals += 1
+        throw new Error('not now')
+      },
+    },
+    1500,
+    systemClock,
+  )
+  const sandbox = await limited.create(subject.spec(), never)
+  expect((await limited.attach(sandbox.ref, never))?.expiresAt).toBe(sandbox.expiresAt)
+  await expect.poll(() => limited.list(undefined, never), { timeout: 10_000 }).toEqual([])
+  expect(refusals).toBe(1)
+})

@@ -3,6 +3,16 @@ import type { HostSandboxProvider, Sandbox, SandboxRef } from './port.ts'
 
 /** A timer takes no longer time than this, in milliseconds. */
 const longestTimer = 2 ** 31 - 1
+/** Until a sandbox that could not be ended is ended once more, in milliseconds. */
+const againMs = 1000
+
+interface End {
+  /** One sandbox has one end, also when its provider gives it a second time. */
+  readonly at: number
+  readonly made: Sandbox
+  readonly limited: Sandbox
+  timer?: NodeJS.Timeout
+}
 
 /**
  * The sandboxes of a provider, each with an end: it says when that is, and is ended then, whatever runs in it. Who works in one moves to
@@ -11,7 +21,7 @@ const longestTimer = 2 ** 31 - 1
  * @param lifeMs how long each lives, from its making, in milliseconds
  */
 export function limitLife(real: HostSandboxProvider, lifeMs: number, clock: Clock): HostSandboxProvider {
-  const ends = new Map<string, { readonly made: Sandbox; readonly limited: Sandbox; timer: NodeJS.Timeout }>()
+  const ends = new Map<string, End>()
   const forget = ({ id }: SandboxRef) => {
     clearTimeout(ends.get(id)?.timer)
     ends.delete(id)
@@ -20,19 +30,22 @@ export function limitLife(real: HostSandboxProvider, lifeMs: number, clock: Cloc
     const { ref } = sandbox
     const there = ends.get(ref.id)
     if (there?.made === sandbox) return there.limited
+    const at = there?.at ?? clock.now() + lifeMs
     forget(ref)
-    const at = clock.now() + lifeMs
-    const wait = () =>
-      setTimeout(
-        () => {
-          const end = ends.get(ref.id)
-          if (end && clock.now() < at) end.timer = wait()
-          else if (end) void destroy(ref, new AbortController().signal).catch(() => {})
-        },
-        Math.min(at - clock.now(), longestTimer),
-      ).unref()
     const limited = { ...sandbox, expiresAt: at }
-    ends.set(ref.id, { made: sandbox, limited, timer: wait() })
+    const end: End = { at, made: sandbox, limited }
+    const wait = (ms: number) => {
+      end.timer = setTimeout(() => void look(), Math.min(ms, longestTimer)).unref()
+    }
+    const look = async () => {
+      const left = at - clock.now()
+      if (left > 0) return wait(left)
+      await destroy(ref, new AbortController().signal).catch(() => {
+        if (ends.get(ref.id) === end) wait(againMs)
+      })
+    }
+    ends.set(ref.id, end)
+    wait(at - clock.now())
     return limited
   }
   const destroy: HostSandboxProvider['destroy'] = async (ref, signal) => {

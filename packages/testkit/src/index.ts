@@ -10,6 +10,7 @@ export {
   type FakeModelServer,
 } from './fake-model-server.ts'
 export { importTestImage, testImages, type TestImage } from './container-images.ts'
+export { hostilePaths } from './hostile-paths.ts'
 export {
   createLocalAgentHost,
   type LocalAgentHost,

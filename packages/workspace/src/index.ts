@@ -11,5 +11,5 @@ export {
   type ScannedFile,
   type ScannedTree,
 } from './scan-tree.ts'
-export { readStableFile, readStableLink, type StableContent } from './read-stable.ts'
+export { fileTooLarge, readStableFile, readStableLink, type StableContent } from './read-stable.ts'
 export { isRacy, sameStat, statTuple, type StatTuple } from './stat-tuple.ts'

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { PassThrough } from 'node:stream'
 import type { BlobId } from '@tutti/core'
 import type { Exec } from '@tutti/sandbox'
+import { hostilePaths } from '@tutti/testkit'
 import { changePath, pathKey } from '@tutti/workspace'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createLink } from '../link/link.ts'
@@ -154,18 +155,7 @@ describe('a capture that somebody else reports', () => {
   })
 
   test.each(
-    [
-      '../x',
-      '/etc/x',
-      'a/../../x',
-      '.git/config',
-      '.GIT/hooks/y',
-      'a/.git/z',
-      'a\0b',
-      '',
-      './',
-      'p/'.repeat(2499) + 'xx',
-    ].flatMap((path) => [
+    hostilePaths.flatMap((path) => [
       [path.slice(0, 20), withContent({ ...created, path: path64(path) }), path.slice(0, 4352)] as const,
       [
         `the end of ${path.slice(0, 20)}`,

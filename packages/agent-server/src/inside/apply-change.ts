@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import {
   lstatSync,
   mkdirSync,
+  readdirSync,
   renameSync,
   rmSync,
   rmdirSync,
@@ -23,6 +24,7 @@ import {
   type CapturedChange,
   type FileState,
 } from '@tutti/workspace'
+import { openFolder } from './open-folder.ts'
 
 /** Of a file that is written at once, in bytes. */
 const smallBytes = 64 << 10
@@ -31,7 +33,7 @@ const below = (root: string, path: Uint8Array) => Buffer.concat([Buffer.from(roo
 
 /**
  * Makes one path what a change says. Parents are made on the way; a file or link in a parent's place is replaced, never followed. What
- * the file system refuses leaves nothing half made.
+ * the file system refuses leaves nothing half made: what was in its way is there again.
  */
 export async function applyChange(
   root: string,
@@ -49,24 +51,63 @@ export async function applyChange(
   const components = pathKey(path).split('/')
   const state = changedFile(change)
   const made: Buffer[] = []
+  const inTheWay: SetAside[] = []
   try {
-    makeFolders(root, state ? components.slice(0, -1) : components, made)
-    if (state) await writeFile(below(root, path), state, content)
+    makeFolders(root, state ? components.slice(0, -1) : components, made, inTheWay)
+    if (state) await writeFile(below(root, path), state, content, inTheWay)
+    for (const { aside } of inTheWay) removeWhole(aside)
   } catch (error) {
     for (const folder of made.reverse()) removeEmpty(folder)
+    for (const was of inTheWay) putBack(was)
     throw error
   }
+}
+
+/** What is in the way of a change, until that is made. */
+interface SetAside {
+  readonly path: Buffer
+  readonly aside: Buffer
+}
+
+/** A name for a moment, in the same folder. */
+const besides = (path: Buffer): Buffer =>
+  Buffer.concat([path.subarray(0, path.lastIndexOf(47) + 1), Buffer.from(`.tutti-${randomUUID()}`)])
+
+function setAside(path: Buffer): SetAside {
+  const aside = besides(path)
+  renameSync(path, aside)
+  return { path, aside }
+}
+
+function putBack({ path, aside }: SetAside): void {
+  try {
+    rmSync(path, { force: true })
+    renameSync(aside, path)
+  } catch {
+    // Somebody has made something else there meanwhile: nothing of it is lost.
+  }
+}
+
+/** Also what the agent has made read-only in it, which is no reason for a folder to stay. */
+function removeWhole(path: Buffer): void {
+  openFolders(path)
+  rmSync(path, { recursive: true, force: true })
+}
+
+function openFolders(path: Buffer): void {
+  if (!lstatSync(path).isDirectory()) return
+  openFolder(path)
+  for (const entry of readdirSync(path, { withFileTypes: true, encoding: 'buffer' }))
+    if (entry.isDirectory()) openFolders(Buffer.concat([path, slash, entry.name]))
 }
 
 async function writeFile(
   target: Buffer,
   state: FileState,
   content: AsyncIterable<Uint8Array>,
+  inTheWay: SetAside[],
 ): Promise<void> {
-  const temporary = Buffer.concat([
-    target.subarray(0, target.lastIndexOf(47) + 1),
-    Buffer.from(`.tutti-${randomUUID()}`),
-  ])
+  const temporary = besides(target)
   try {
     if (state.fileType === 'symlink') {
       symlinkSync(await collect(content, state), temporary)
@@ -75,8 +116,7 @@ async function writeFile(
       if (state.size <= smallBytes) writeSmall(temporary, await collect(content, state), mode)
       else await writeLarge(temporary, checked(content, state), mode)
     }
-    if (lstatSync(target, { throwIfNoEntry: false })?.isDirectory())
-      rmSync(target, { recursive: true, force: true })
+    if (lstatSync(target, { throwIfNoEntry: false })?.isDirectory()) inTheWay.push(setAside(target))
     renameSync(temporary, target)
   } catch (error) {
     rmSync(temporary, { force: true })
@@ -126,15 +166,23 @@ async function collect(content: AsyncIterable<Uint8Array>, state: FileState): Pr
   return Buffer.concat(chunks)
 }
 
-/** @param made gets the folders that were not there */
-function makeFolders(root: string, components: readonly string[], made: Buffer[]): void {
+/**
+ * @param made gets the folders that were not there
+ * @param inTheWay gets what is no folder
+ */
+function makeFolders(
+  root: string,
+  components: readonly string[],
+  made: Buffer[],
+  inTheWay: SetAside[],
+): void {
   let key = ''
   for (const component of components) {
     key = key === '' ? component : `${key}/${component}`
     const folder = below(root, pathBytes(key))
     const stats = lstatSync(folder, { throwIfNoEntry: false })
     if (stats?.isDirectory()) continue
-    if (stats) unlinkSync(folder)
+    if (stats) inTheWay.push(setAside(folder))
     mkdirSync(folder)
     made.push(folder)
   }

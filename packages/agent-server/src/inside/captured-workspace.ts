@@ -287,7 +287,7 @@ export function createCapturedWorkspace({
     earlier: KnownFile | undefined,
     take: TakeContent | undefined,
   ): Promise<ReadContent> {
-    const read = (to?: TakeContent) => readContent(absolute(key), file, isIgnored, to)
+    const read = (to?: TakeContent) => readContent(absolute(key), file, isIgnored, to, maxFileBytes)
     if (!earlier || BigInt(earlier.size) !== file.stat.size) return read(take)
     const content = await read()
     return content.bytes || isSame(earlier, content.known) ? content : read(take)
@@ -354,7 +354,7 @@ export function createCapturedWorkspace({
             if (error instanceof TuttiError) throw error
             // Gone or swapped since the walk: the next capture sees what became of it.
             if (!['ENOENT', 'ENOTDIR', 'ELOOP', 'EINVAL'].includes(error.code ?? ''))
-              skips.set(key, 'unreadable')
+              skips.set(key, error.code === 'EFBIG' ? 'too_large' : 'unreadable')
           },
         )
         if (!content) continue

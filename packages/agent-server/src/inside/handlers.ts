@@ -170,7 +170,7 @@ export function createHandlers(): {
       await endOtherProcesses(settings.isolated, settings.stopGraceMs)
     },
   }
-  const named = ([name, handle]: [string, CallHandler]): [string, CallHandler] => [
+  const namingFullDisk = ([name, handle]: [string, CallHandler]): [string, CallHandler] => [
     name,
     (params, call, signal) =>
       handle(params, call, signal).catch((thrown: unknown) => {
@@ -178,7 +178,7 @@ export function createHandlers(): {
       }),
   ]
   return {
-    handlers: Object.fromEntries(Object.entries<CallHandler>(handlers).map(named)),
+    handlers: Object.fromEntries(Object.entries<CallHandler>(handlers).map(namingFullDisk)),
     async end() {
       if (ready) await endOtherProcesses(ready.settings.isolated, ready.settings.stopGraceMs)
     },

@@ -3,6 +3,7 @@ import { constants } from 'node:fs'
 import { open, type FileHandle } from 'node:fs/promises'
 import type { BlobId } from '@tutti/core'
 import {
+  fileTooLarge,
   readStableFile,
   readStableLink,
   sameStat,
@@ -25,17 +26,21 @@ export type TakeContent = (content: AsyncIterable<Uint8Array>) => Promise<void>
 /** Up to here a file is read whole; above it goes to who takes it as it is read, since neither memory nor the disk need have room for it. */
 const wholeBytes = 4n << 20n
 
-/** @throws the file system's error when it is gone, unreadable or no longer what the scan saw; what `take` throws. */
+/**
+ * @throws the file system's error when it is gone, unreadable or no longer what the scan saw, `EFBIG` when it has grown above `maxBytes` since;
+ *   what `take` throws.
+ */
 export async function readContent(
   path: Buffer,
   scanned: ScannedFile,
   ignored: boolean,
   take: TakeContent = readOn,
+  maxBytes = Infinity,
 ): Promise<ReadContent> {
   const readAtNs = nowNs()
   if (scanned.type === 'file' && scanned.stat.size > wholeBytes)
-    return { known: { ...(await readPassing(path, readAtNs, take)), ignored } }
-  const content = scanned.type === 'symlink' ? readStableLink(path) : readStableFile(path)
+    return { known: { ...(await readPassing(path, readAtNs, take, maxBytes)), ignored } }
+  const content = scanned.type === 'symlink' ? readStableLink(path) : readStableFile(path, maxBytes)
   const { bytes } = content
   const hash: BlobId = `sha256_${createHash('sha256').update(bytes).digest('hex')}`
   const known = knownFile(scanned.type, content.stat, bytes.length, hash, content.settled ? readAtNs : 0n)
@@ -46,11 +51,12 @@ async function readOn(content: AsyncIterable<Uint8Array>): Promise<void> {
   for await (const _ of content) void _
 }
 
-async function readPassing(path: Buffer, readAtNs: bigint, take: TakeContent) {
+async function readPassing(path: Buffer, readAtNs: bigint, take: TakeContent, maxBytes: number) {
   const source = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
   try {
     const opened = await source.stat({ bigint: true })
     if (!opened.isFile()) throw Object.assign(new Error('not a regular file'), { code: 'EINVAL' })
+    if (opened.size > maxBytes) throw fileTooLarge()
     const before = statTuple(opened)
     const digest = createHash('sha256')
     let size = 0

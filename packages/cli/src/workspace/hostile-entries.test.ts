@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { create, type MessageInitShape } from '@bufbuild/protobuf'
 import { ReadWorkspaceResponseSchema, type ReadWorkspaceResponse } from '@tutti/proto'
+import { hostilePaths } from '@tutti/testkit'
 import { pathKey } from '@tutti/workspace'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createLocalTree } from '../sync/local-tree.ts'
@@ -29,29 +30,19 @@ async function* server(...entries: readonly Entry[]): AsyncGenerator<ReadWorkspa
 const said = (part: NonNullable<MessageInitShape<typeof ReadWorkspaceResponseSchema>['part']>) =>
   create(ReadWorkspaceResponseSchema, { part })
 
-const hostile = [
-  '../x',
-  '/etc/x',
-  'a/../../x',
-  '.git/config',
-  '.GIT/hooks/y',
-  'a/.git/z',
-  'a\0b',
-  '',
-  './',
-  'p/'.repeat(2499) + 'xx',
-]
+test.each(hostilePaths)(
+  'SEC-01 nothing is written into the folder of a user for the path %j',
+  async (path) => {
+    const folder = join(outside, 'folder')
+    const parts = server(['fine', '100644', '1'], [path, '100644', 'pwned'])
+    await expect(writeWorkspace(parts, folder)).rejects.toMatchObject({ code: 'data_loss' })
+    expect(readdirSync(outside)).toEqual([])
 
-test.each(hostile)('SEC-01 nothing is written into the folder of a user for the path %j', async (path) => {
-  const folder = join(outside, 'folder')
-  const parts = server(['fine', '100644', '1'], [path, '100644', 'pwned'])
-  await expect(writeWorkspace(parts, folder)).rejects.toMatchObject({ code: 'data_loss' })
-  expect(readdirSync(outside)).toEqual([])
-
-  mkdirSync(folder)
-  const writer = createLocalWriter(createLocalTree(folder), join(outside, 'temporaries'))
-  expect(writer.problem(pathKey(Buffer.from(path)))).toBeTypeOf('string')
-})
+    mkdirSync(folder)
+    const writer = createLocalWriter(createLocalTree(folder), join(outside, 'temporaries'))
+    expect(writer.problem(pathKey(Buffer.from(path)))).toBeTypeOf('string')
+  },
+)
 
 test('SEC-02 nothing is written below a link into the folder of a user', async () => {
   const parts = server(['out', '120000', outside], ['out/pwn', '100644', 'pwned'])
