@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { request as httpRequest } from 'node:http'
 import type { AgentId } from '@tutti/core'
 import { AgentService, RepositoryService } from '@tutti/proto'
-import { encodeRunEvent, type RunEvent } from '@tutti/protocol'
+import { encodeOffset, encodeRunEvent, type RunEvent } from '@tutti/protocol'
 import { createTestRepository } from '@tutti/testkit'
 import { startTestApi } from '@tutti/testkit/test-api'
 import { expect, onTestFinished, test } from 'vitest'
@@ -58,6 +58,46 @@ test('a checkpoint that is lost is passed over: what it had comes from the chang
   }
   expect(paths.toSorted()).toEqual(['new', 'old'])
   expect(commit).toBe(baseCommit)
+})
+
+test('while going back is cut off, the workspace is the earlier one, not half of each', async () => {
+  const repository = createTestRepository({ old: 'old' })
+  const api = await startTestApi()
+  onTestFinished(async () => {
+    await api.close()
+    repository.remove()
+  })
+  const { repository: added } = await api.client(RepositoryService).addRepository({ path: repository.path })
+  const { agent } = await api.client(AgentService).createAgent({
+    prompt: 'x',
+    repository: { location: { case: 'registered', value: added!.name } },
+  })
+  const bcId = agent!.bcId as AgentId
+  const mirror = await api.mirrors.open(repository.path, never)
+  const baseCommit = await mirror.resolve('', never)
+  await api.store.catalog.agents.project(bcId, { logSequence: 1000, baseCommit }, never)
+  const hash = await api.blobs.put(Buffer.from('new'), never)
+  let sequence = 0
+  const write = async (...events: RunEvent[]) => {
+    sequence += 1
+    const producer = { id: 'sandbox', epoch: 1, sequence }
+    await api.store.eventLog.append(bcId, producer, events.map(encodeRunEvent), never)
+    return (await api.store.eventLog.head(bcId, never)).last
+  }
+  const change = (path: string, action: 'created' | 'deleted'): RunEvent => ({
+    ...({ type: 'file_change', incarnation: 1, path, action } as const),
+    ...(action === 'created' && { fileType: 'file', mode: '100644', size: 3, hash }),
+  })
+  const at = await write(change('first', 'created'), change('second', 'created'))
+  await write(change('first', 'deleted'), change('second', 'deleted'), change('later', 'created'))
+  await write(
+    { type: 'workspace_restored', incarnation: 2, requestId: 'r', atOffset: encodeOffset(bcId, at) },
+    change('first', 'created'),
+  )
+  const paths: string[] = []
+  for await (const { part } of api.client(AgentService).readWorkspace({ bcId }))
+    if (part.case === 'entry') paths.push(Buffer.from(part.value.path).toString())
+  expect(paths.toSorted()).toEqual(['first', 'old', 'second'])
 })
 
 test('a client that stops reading a large workspace, and is then gone, keeps nothing busy', async () => {

@@ -1,4 +1,5 @@
 import { limits, TuttiError } from '@tutti/core'
+import { findWhole, type RecoveredWorkspace } from '@tutti/workspace/log'
 import type { Booted } from './boot-sandbox.ts'
 import { bootUntilReady, type BootUntilReady } from './boot-until-ready.ts'
 import type { ActivityDeps } from './deps.ts'
@@ -44,24 +45,16 @@ export async function bootNewest(
     if (problems.size > 0) await mirrors.repair(location, { commit, base }, signal)
     else await mirrors.restore(location, commit, signal)
   }
-  const findWhole = async (checkpoints: readonly string[]) => {
-    for (const commit of checkpoints) {
-      if (problems.has(commit)) continue
-      try {
-        return await bringBack(commit)
-      } catch (thrown) {
-        const error = TuttiError.from(thrown)
-        if (error.code !== 'data_loss' && error.code !== 'not_found') throw thrown
-        passOver(commit, error)
-      }
-    }
+  const findNewest = ({ checkpoints }: RecoveredWorkspace) => {
+    const untried = checkpoints.filter((commit) => !problems.has(commit))
+    return findWhole(untried, bringBack, passOver)
   }
 
   let workspace = first
   for (let boots = 1; ; boots += 1) {
-    await findWhole(workspace.wanted.checkpoints)
+    await findNewest(workspace.wanted)
     // What is put back becomes a checkpoint on top of the newest one.
-    if (workspace.putBack) await findWhole(workspace.now.checkpoints)
+    if (workspace.putBack) await findNewest(workspace.now)
     const passedOver = [...problems.keys()]
     const isOut = ({ commit }: { readonly commit: string | undefined }) =>
       commit !== undefined && problems.has(commit)

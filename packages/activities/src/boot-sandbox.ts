@@ -206,6 +206,9 @@ async function hydrate(
   })
 }
 
+/** As what damage comes to light: the sandbox finds it, git on the host cannot read it, or git in the sandbox refuses it. */
+const mayBeDamage: ReadonlySet<ErrorCode> = new Set(['data_loss', 'internal', 'failed_precondition'])
+
 /**
  * What a hydration that failed for its checkpoint should have said; undefined when that is whole, or a commit of the source.
  *
@@ -217,7 +220,7 @@ async function lostCheckpoint(
   thrown: unknown,
   signal: AbortSignal,
 ): Promise<TuttiError | undefined> {
-  if (commit === base || signal.aborted) return undefined
+  if (commit === base || signal.aborted || !mayBeDamage.has(TuttiError.from(thrown).code)) return undefined
   try {
     if (!(await mirrors.repair(location, { commit, base }, signal))) return undefined
     const message = `The mirror had commit ${commit} damaged; it has it from the archive now.`

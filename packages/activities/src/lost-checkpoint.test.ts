@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { mirrorRefs } from '@tutti/core'
-import { afterEach, describe, expect, test } from 'vitest'
-import { captureNow, createTestHost, runInside, type TestHost } from './test-host.ts'
+import { mirrorRefs, TuttiError } from '@tutti/core'
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { captureNow, createTestHost, runInside, type TestHost, type TestHostOptions } from './test-host.ts'
 import type { HostSession } from './sessions.ts'
 
 const never = new AbortController().signal
@@ -16,8 +17,8 @@ let host: TestHost
 afterEach(async () => host?.remove())
 
 /** An agent with three checkpoints and changes after them; each removes, changes and makes something. */
-async function workOn() {
-  host = await createTestHost({ files })
+async function workOn(options: Partial<TestHostOptions> = {}) {
+  host = await createTestHost({ files, ...options })
   const session = await host.provision(1)
   const work = [
     'echo 1 > a.txt; mkdir e; echo 1 > e/one; ln -s e/one link; echo 1 > x.local',
@@ -71,6 +72,18 @@ describe('a checkpoint that is lost is passed over', { timeout: 120_000 }, () =>
       (_session, [, , newest]) => {
         loseMirrors()
         for (const pack of packsOf(newest!)) damage(pack)
+      },
+      1,
+    ],
+    [
+      'the disk cannot read its pack in the archive any more',
+      (_session, [, , newest]) => {
+        loseMirrors()
+        for (const pack of packsOf(newest!)) {
+          rmSync(pack)
+          // EIO, as from a bad sector.
+          symlinkSync('/proc/self/mem', pack)
+        }
       },
       1,
     ],
@@ -199,6 +212,45 @@ describe('a checkpoint that is lost is passed over', { timeout: 120_000 }, () =>
     expect(String(failed)).toContain(`large (${large.hash})`)
     expect(String(failed)).toContain(commits[2])
     expect(await host.events('recovery')).toEqual([])
+  })
+
+  test('none is while the host lacks the space to look at it', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'tutti-git-'))
+    onTestFinished(() => rmSync(folder, { recursive: true }))
+    const [full, gitPath] = [join(folder, 'full'), join(folder, 'git')]
+    const limit = `[ -e '${full}' ] && case " $* " in *" index-pack "*) trap '' XFSZ; ulimit -f 8;; esac`
+    writeFileSync(gitPath, `#!/bin/sh\n${limit}\nexec git "$@"\n`, { mode: 0o755 })
+    const { session, commits, seen } = await workOn({ gitPath })
+    await host.lose(session)
+    damage(objectOf(session, `${commits[2]}:large`))
+    writeFileSync(full, '')
+    await expect(host.provision(2)).rejects.toMatchObject({ type: 'boot_timeout' })
+    rmSync(full)
+    expect(await runInside(await host.provision(3), look)).toBe(seen)
+    const [recovery] = await host.events('recovery')
+    expect(recovery).toMatchObject({ commit: commits[2], proven: true })
+    expect(recovery!.passedOver).toBeUndefined()
+  })
+
+  test('none is looked at when a boot fails for a store that does not answer', async () => {
+    let isSilent = false
+    const { session, commits } = await workOn({
+      blobs: (real) => ({
+        ...real,
+        async *stream(...request) {
+          if (isSilent) throw new TuttiError('unavailable', 'no answer')
+          yield* real.stream(...request)
+        },
+      }),
+    })
+    await host.lose(session)
+    isSilent = true
+    const repair = vi.spyOn(host.deps.mirrors, 'repair')
+    await expect(host.provision(2)).rejects.toMatchObject({ type: 'boot_timeout' })
+    expect(repair).not.toHaveBeenCalled()
+    isSilent = false
+    await host.provision(3)
+    expect(await host.events('recovery')).toMatchObject([{ commit: commits[2] }])
   })
 
   test('going back does not need the newest checkpoint either', async () => {

@@ -1,7 +1,7 @@
 import type { BlobStore } from '@tutti/blob-store'
 import { TuttiError, type BlobId } from '@tutti/core'
 import { changedFile, type CapturedChange } from '@tutti/workspace'
-import { pathFields } from '@tutti/workspace/log'
+import { isLost as isAboutContent, pathFields } from '@tutti/workspace/log'
 
 /** What a workspace is made of beyond commits of the mirror. */
 export interface WorkspaceContent {
@@ -60,9 +60,6 @@ export async function lostChanges(
   }
   return lost
 }
-
-const isAboutContent = (thrown: unknown): thrown is TuttiError =>
-  thrown instanceof TuttiError && ['not_found', 'data_loss'].includes(thrown.code)
 
 /** The store names it when it reads, the sandbox when it writes, whoever sees first that it is damaged. */
 const namedBy = ({ detail }: TuttiError): unknown => detail['id'] ?? detail['hash']

@@ -87,6 +87,8 @@ export interface TestHostOptions {
   /** Of the sandbox. Default: enough for a small workspace. */
   readonly limits?: Partial<AgentConfig['sandbox']['limits']>
   readonly archive?: (real: Archive) => Archive
+  /** What the mirrors run for `git`. */
+  readonly gitPath?: string
   readonly sandboxes?: (real: SandboxProvider) => SandboxProvider
   /** Default: `embedded:scripted`, which only a worker can run. */
   readonly agentSpec?: string
@@ -122,7 +124,11 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
     eventLog: options.eventLog?.(store.eventLog) ?? store.eventLog,
     catalog: store.catalog,
     blobs,
-    mirrors: createMirrors({ root: join(folder, 'mirrors'), archive }),
+    mirrors: createMirrors({
+      root: join(folder, 'mirrors'),
+      archive,
+      ...(options.gitPath !== undefined && { gitPath: options.gitPath }),
+    }),
     sandboxes,
     agentServers: {
       prepare: async ({ sourceObjects }) => ({

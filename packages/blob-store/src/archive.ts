@@ -17,7 +17,7 @@ export interface Archive {
   /** Whether there is something under the name. */
   has(name: string, signal: AbortSignal): Promise<boolean>
 
-  /** The bytes. They are not hashed: what they are tells whether they are whole. @throws TuttiError `not_found`. */
+  /** The bytes. They are not hashed: what they are tells whether they are whole. @throws TuttiError `not_found`; `data_loss` when the disk cannot read them. */
   stream(name: string, signal: AbortSignal): AsyncIterable<Uint8Array>
 
   /** Names that begin so, in their order. The prefix has a slash behind its last folder, and may go on with the beginning of a name. */

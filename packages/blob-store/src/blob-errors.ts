@@ -25,6 +25,14 @@ export function checkRead(id: BlobId, range: ByteRange | undefined): void {
 export const archiveNotFound = (name: string, cause?: unknown): TuttiError =>
   new TuttiError('not_found', `The archive has no ${name}.`, { name }, cause)
 
+export const archiveDamaged = (name: string, cause: unknown): TuttiError =>
+  new TuttiError(
+    'data_loss',
+    `The disk cannot read ${name} of the archive; restore it from a backup.`,
+    { name },
+    cause,
+  )
+
 /** Names become paths and keys. @throws TuttiError `invalid_argument`. */
 export function checkName(name: string): void {
   const parts = name.split('/')

@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -22,4 +22,15 @@ test('nothing unfinished stays after a put, also after one that failed', async (
     code: 'unavailable',
   })
   expect(await readdir(join(root, 'tmp'))).toEqual([])
+})
+
+test('what the disk cannot read any more is lost, not to be waited for', async () => {
+  const archive = createFilesystemArchive({ root })
+  await mkdir(join(root, 'commits'), { recursive: true })
+  // Nothing is mapped at its beginning: reading fails with EIO, as from a bad sector.
+  await symlink('/proc/self/mem', join(root, 'commits', 'x'))
+  await expect(Array.fromAsync(archive.stream('commits/x', never))).rejects.toMatchObject({
+    code: 'data_loss',
+    detail: { name: 'commits/x' },
+  })
 })

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { throwIfCancelled } from '@tutti/core'
 import type { Archive } from './archive.ts'
-import { archiveNotFound, checkName, diskFailed } from './blob-errors.ts'
+import { archiveDamaged, archiveNotFound, checkName, diskFailed } from './blob-errors.ts'
 import { createDurableFiles, isThere, namesIn } from './durable-files.ts'
 import { createDurableFolders } from './durable-folders.ts'
 import { removeLeftovers } from './leftovers.ts'
@@ -32,7 +32,10 @@ export function createFilesystemArchive({ root }: { root: string }): Archive {
         for await (const chunk of createReadStream(pathOf(name, signal), { signal })) yield chunk as Buffer
       } catch (error) {
         throwIfCancelled(signal)
-        if ((error as NodeJS.ErrnoException).code === 'ENOENT') throw archiveNotFound(name, error)
+        const { code } = error as NodeJS.ErrnoException
+        if (code === 'ENOENT') throw archiveNotFound(name, error)
+        // Its sectors have gone: whoever can do without it must not wait for it.
+        if (code === 'EIO') throw archiveDamaged(name, error)
         diskFailed(error as NodeJS.ErrnoException)
       }
     },

@@ -1,4 +1,5 @@
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { access, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createFilesystemArchive, type Archive } from '@tutti/blob-store'
 import { mirrorRefs, TuttiError } from '@tutti/core'
@@ -211,5 +212,114 @@ describe('a mirror that has lost part of a commit', () => {
       code: 'data_loss',
       detail: { commit },
     })
+  })
+
+  /** All that the mirror has of its own in one pack; `break` damages it at the share of its length that is given. */
+  async function packed() {
+    const path = join(mirror.path, 'objects', 'pack')
+    userGit(mirror.path, 'repack', '-adlq')
+    const [pack = ''] = (await readdir(path)).filter((name) => name.endsWith('.pack'))
+    const change = async (file: string, at: (length: number) => number) => {
+      const bytes = await readFile(file)
+      bytes[at(bytes.length)]! ^= 0xff
+      await rm(file)
+      await writeFile(file, bytes)
+    }
+    return {
+      offsetOf(id: string) {
+        const index = join(path, pack.replace(/pack$/, 'idx'))
+        const listing = userGit(mirror.path, 'verify-pack', '-v', index)
+        const line = listing.split('\n').find((text) => text.startsWith(id))!
+        const [size, start] = line.split(/ +/).slice(-2).map(Number)
+        return start! + (size! >> 1)
+      },
+      file: join(path, pack),
+      damage: (at: (length: number) => number) => change(join(path, pack), at),
+      damageIndex: () => change(join(path, pack.replace(/pack$/, 'idx')), (length) => length - 30),
+    }
+  }
+  /** Bytes that no pack makes smaller. */
+  const incompressible = () => randomBytes(20_000).toString('base64')
+
+  test('keeps what a damaged pack has of other agents, also when the archive does not answer', async () => {
+    const ours = await checkpoint(base, put('ours', incompressible()))
+    const texts = Array.from({ length: 5 }, incompressible)
+    const ref = mirrorRefs.checkpoint(agent(2))
+    const changes = texts.map((text, index) => put(`theirs/${index}`, text))
+    // Not in the archive yet.
+    const { commit: theirs } = await mirror.commit({ parent: base, changes, ref, message: 'm', atMs }, never)
+    const pack = await packed()
+    const at = pack.offsetOf(userGit(mirror.path, 'rev-parse', `${ours}:ours`))
+    await pack.damage(() => at)
+    const silent: Archive = {
+      ...archive,
+      async *stream() {
+        yield new Uint8Array()
+        throw new TuttiError('unavailable', 'no answer')
+      },
+    }
+    const request = { commit: ours, base }
+    const withoutAnswer = createMirrors({ root: join(fixture.folder, 'mirrors'), archive: silent })
+    await expect(withoutAnswer.repair(fixture.source, request, never)).rejects.toMatchObject({
+      code: 'unavailable',
+    })
+    const theirFiles = Object.fromEntries(texts.map((text, index) => [`theirs/${index}`, text]))
+    expect(await filesOf(mirror, theirs)).toMatchObject(theirFiles)
+    const next = { parent: theirs, changes: [put('next', 'next\n')], message: 'm', atMs, ref }
+    const { commit } = await mirror.commit(next, never)
+    await mirror.keep({ commit, onto: theirs, base }, never)
+
+    expect(await fixture.mirrors.repair(fixture.source, request, never)).toBe(true)
+    expect(await filesOf(mirror, commit)).toMatchObject({ ...theirFiles, next: 'next\n' })
+    expect(userGit(mirror.path, 'fsck', '--full', '--strict')).not.toMatch(/error|missing/)
+  })
+
+  test.each(['head', 'sum', 'index'] as const)(
+    'keeps all of a pack whose %s alone is damaged',
+    async (part) => {
+      const ours = await checkpoint(base, put('ours', incompressible()))
+      const lost = await checkpoint(base, put('lost', 'lost\n'))
+      const pack = await packed()
+      if (part === 'head') await pack.damage(() => 11)
+      else if (part === 'sum') await pack.damage((length) => length - 5)
+      else await pack.damageIndex()
+      const theirs = await checkpoint(base, put('theirs', 'theirs\n'))
+      await damage.damaged(objectOf(theirs, 'theirs'))
+      expect(await fixture.mirrors.repair(fixture.source, { commit: theirs, base }, never)).toBe(true)
+      for (const commit of [ours, lost, theirs])
+        expect(await fixture.mirrors.repair(fixture.source, { commit, base }, never)).toBe(false)
+      expect(userGit(mirror.path, 'fsck', '--full', '--strict')).not.toMatch(/error|missing/)
+    },
+  )
+
+  test('gets all of a pack from the archive that the disk cannot read any more', async () => {
+    const commit = await checkpoint(base, put('ours', incompressible()))
+    const { file } = await packed()
+    await rm(file)
+    // EIO, as from a bad sector.
+    await symlink('/proc/self/mem', file)
+    expect(await fixture.mirrors.repair(fixture.source, { commit, base }, never)).toBe(true)
+    expect(await fixture.mirrors.repair(fixture.source, { commit, base }, never)).toBe(false)
+  })
+
+  test('is not one whose host lacks space or memory: nothing is lost then, and nothing is moved', async () => {
+    const { source, folder } = fixture
+    const commit = await checkpoint(base, put('large', incompressible()), put('long', 'x'.repeat(30_000_000)))
+    const limits = { space: "trap '' XFSZ; ulimit -f 8", memory: 'ulimit -v 25000' }
+    for (const limit of Object.values(limits)) {
+      const gitPath = join(folder, 'limited-git')
+      // What is read is not limited: other commands work.
+      const script = `#!/bin/sh\ncase " $* " in *" index-pack "*) ${limit};; esac\nexec git "$@"\n`
+      await writeFile(gitPath, script, { mode: 0o755 })
+      const mirrors = createMirrors({ root: join(folder, 'mirrors'), archive, gitPath })
+      await expect(mirrors.repair(source, { commit, base }, never)).rejects.toMatchObject({
+        code: 'unavailable',
+        message: expect.stringContaining('lacks') as string,
+      })
+      const fresh = createMirrors({ root: join(folder, 'fresh'), archive, gitPath })
+      await mirror.keepBase(base, never)
+      await expect(fresh.restore(source, commit, never)).rejects.toMatchObject({ code: 'unavailable' })
+    }
+    await expect(access(join(mirror.path, 'damaged'))).rejects.toThrow('ENOENT')
   })
 })

@@ -14,6 +14,7 @@ import { createMirror, type KnownHashes } from './mirror.ts'
 import type { Mirror, Mirrors } from './port.ts'
 import { setAsideDamaged } from './set-aside-damaged.ts'
 import { isWholeCommit } from './whole-commit.ts'
+import { shortageOf } from './shortage.ts'
 import { sweepMirrors } from './sweep-mirrors.ts'
 import { checkHash, mayBeHash } from './ref-name.ts'
 import { createGitRunner, type GitLogEntry, type GitRunner } from './run-git.ts'
@@ -65,7 +66,9 @@ export function createMirrors({ root: folder, gitPath = 'git', log, archive }: M
   }
   const withLock = async <T>({ mirror }: MirrorStores, signal: AbortSignal, work: () => Promise<T>) => {
     await mkdir(home, { recursive: true, mode: 0o700 })
-    return await withProcessLock(`${mirror}.lock`, signal, work)
+    return await withProcessLock(`${mirror}.lock`, signal, work).catch((thrown: unknown) => {
+      throw shortageOf(thrown) ?? thrown
+    })
   }
   const mirrorOf = (stores: MirrorStores, location: Location) =>
     createMirror(git, stores, location, knownOf(stores.mirror), commits)

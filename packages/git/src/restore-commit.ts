@@ -1,7 +1,8 @@
-import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Archive } from '@tutti/blob-store'
 import { throwIfCancelled, TuttiError } from '@tutti/core'
+import { letIn } from './let-in.ts'
 import { packsOf } from './pack-names.ts'
 import type { MirrorStores } from './mirror-stores.ts'
 import { isHash } from './ref-name.ts'
@@ -60,8 +61,9 @@ export async function restoreCommit(
         timeoutMs: transferTimeoutMs,
       })
       throwIfCancelled(signal)
-      // That it does not answer now does not make it lost.
-      if (pack.problem?.code === 'unavailable') throw pack.problem
+      // That it does not answer now does not make it lost; of ours are those that say no more than that git read no further.
+      if (pack.problem && !['not_found', 'data_loss', 'internal'].includes(pack.problem.code))
+        throw pack.problem
       if (output.exitCode === 0) return { commit: wanted, objects, onto: isHash(onto) ? onto : undefined }
     }
     throw lost(commit, wanted)
@@ -120,16 +122,4 @@ async function cutHistory(gitDir: string, commit: string): Promise<void> {
   const lines = new Set((await readFile(path, 'utf8').catch(() => '')).split('\n').filter(Boolean))
   await writeFile(`${path}.new`, [...lines.add(commit)].map((line) => `${line}\n`).join(''), { flush: true })
   await rename(`${path}.new`, path)
-}
-
-/** A pack is there as soon as its index is. */
-async function letIn(objects: string, gitDir: string): Promise<void> {
-  const from = join(objects, 'pack')
-  const to = join(gitDir, 'objects', 'pack')
-  await mkdir(to, { recursive: true })
-  const names = await readdir(from)
-  for (const name of names.toSorted(
-    (one, other) => Number(one.endsWith('.idx')) - Number(other.endsWith('.idx')),
-  ))
-    await rename(join(from, name), join(to, name))
 }

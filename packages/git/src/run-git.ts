@@ -3,6 +3,7 @@ import { execa } from 'execa'
 import { simpleGit, type SimpleGit } from 'simple-git'
 import { hardenedConfig, hardenedEnvironment, type Protocol } from './hardened.ts'
 import { redact } from './redact.ts'
+import { lacking, shortageIn } from './shortage.ts'
 
 export interface GitRun {
   readonly gitDir?: string
@@ -35,7 +36,10 @@ export interface GitLogEntry {
 }
 
 export interface GitRunner {
-  /** Raw bytes in and out. Resolves for any exit code; an abort kills git with everything that it started. */
+  /**
+   * Raw bytes in and out. Resolves for any exit code that is git's own verdict; an abort kills git with everything that it started.
+   * @throws TuttiError `unavailable` when git could not run, or the host lacked what it needs: a full disk says nothing of a repository.
+   */
   run(args: readonly string[], options: GitRun): Promise<GitOutput>
   /**
    * The output while it is written, however long it is; git waits for the reader. Ends only after exit code 0, and throws `internal`
@@ -115,10 +119,12 @@ export function createGitRunner({ gitPath, home, log }: GitRunnerOptions): GitRu
     const started = performance.now()
     const result = await execa(gitPath, [...configArguments(options.config), ...args], optionsOf(options))
     judge(nameOf(args), started, options, result)
+    const stderr = redact(Buffer.from(result.stderr).toString('utf8'))
+    if (result.exitCode !== 0) throwIfShort(nameOf(args), stderr)
     return {
       exitCode: result.exitCode ?? 0,
       stdout: Buffer.from(result.stdout),
-      stderr: redact(Buffer.from(result.stderr).toString('utf8')),
+      stderr,
       cut: result.isMaxBuffer,
     }
   }
@@ -195,7 +201,13 @@ export function createGitRunner({ gitPath, home, log }: GitRunnerOptions): GitRu
 
 const nameOf = (args: readonly string[]): string => args.find((argument) => !argument.startsWith('-')) ?? ''
 
+function throwIfShort(command: string, stderr: string): void {
+  const shortage = shortageIn(stderr)
+  if (shortage !== undefined) throw lacking(`git ${command}`, shortage, new Error(stderr))
+}
+
 function failed(command: string, stderr: string): TuttiError {
+  throwIfShort(command, stderr)
   const cause = new Error(stderr)
   return new TuttiError('internal', `git ${command} failed; the log has its output.`, { command }, cause)
 }

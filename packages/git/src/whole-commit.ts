@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { throwIfCancelled } from '@tutti/core'
+import { TuttiError } from '@tutti/core'
 import { checkFolder, quoted } from './check-pack.ts'
 import type { MirrorStores } from './mirror-stores.ts'
 import type { GitRunner } from './run-git.ts'
@@ -10,7 +10,9 @@ const timeoutMs = 30 * 60_000
 
 /**
  * Whether the mirror has a commit of ours whole: what it would hand to a sandbox is taken as one takes it, so that every object beyond
- * the base is read and hashed.
+ * the base is read and hashed. Only git's own verdict is an answer: whatever else keeps it from reading says nothing of the commit.
+ *
+ * @throws TuttiError `unavailable`, `deadline_exceeded` or `cancelled` when it could not be read to its end.
  */
 export async function isWholeCommit(
   git: GitRunner,
@@ -26,19 +28,19 @@ export async function isWholeCommit(
   }
   // It is removed again.
   const options = { gitDir: mirror, env, config: ['core.fsync=none'], signal, timeoutMs }
-  let isRead = false
+  let problem: unknown
   async function* pack() {
     try {
       yield* packBeyondSource(git, mirror, commit, base, signal)
-      isRead = true
-    } catch {
-      // git could not read it; the pack ends early.
+    } catch (thrown) {
+      // The pack ends early.
+      problem = thrown
     }
   }
   try {
     const taken = await git.run(['index-pack', '--stdin', '--threads=1'], { ...options, input: pack() })
-    throwIfCancelled(signal)
-    if (!isRead || taken.exitCode !== 0) return false
+    if (problem instanceof TuttiError && problem.code !== 'internal') throw problem
+    if (problem || taken.exitCode !== 0) return false
     const walked = await git.run(['rev-list', '--objects', '--quiet', commit, `^${base}`], options)
     return walked.exitCode === 0
   } finally {

@@ -1,4 +1,5 @@
 export { checkLog } from './log/check-log.ts'
+export { findWhole, isLost } from './log/find-whole.ts'
 export {
   changeOfEvent,
   eventPath,

@@ -73,8 +73,9 @@ const types = [
 ] as const
 
 /**
- * Reads what the log says of the workspace, and nothing else of it: whether all of it is whole says `checkLog`. The latest checkpoint, and every later `file_change` folded to one state for each path. Call it when nobody else
- * can write the log as a sandbox any more.
+ * Reads what the log says of the workspace, and nothing else of it: the latest checkpoint, and every later `file_change` folded to one state
+ * for each path. Records of other types may be damaged all the same: `checkLog` looks at those that are not archived, archiving has looked at
+ * the others. Call it when nobody else can write the log as a sandbox any more.
  *
  * @param until a position of the log: the workspace as it was then
  * @param passedOver checkpoints that cannot be had: what they have is folded from the changes

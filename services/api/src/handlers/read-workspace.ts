@@ -19,7 +19,7 @@ import {
   type FileState,
   type PathState,
 } from '@tutti/workspace'
-import { checkLog, eventPath, pathFields, recoverWorkspace } from '@tutti/workspace/log'
+import { checkLog, eventPath, findWhole, isLost, pathFields, recoverWorkspace } from '@tutti/workspace/log'
 
 import { callerOf } from '../call-context.ts'
 import { agentIdOf } from '../commands.ts'
@@ -161,25 +161,24 @@ export function createReadWorkspace(deps: HandlerDeps) {
     yield create(ReadWorkspaceResponseSchema, { part: { case: 'summary', value: summary } })
   }
 
-  /** As a recovery does it: a checkpoint that is lost is passed over, and what it had comes from the changes. */
+  /**
+   * As a recovery does it: a checkpoint that is lost is passed over, and what it had comes from the changes; going back that was cut off
+   * is not half done.
+   */
   async function recoverWhole(location: string, bcId: AgentId, position: number, signal: AbortSignal) {
-    const recovered = await recoverWorkspace(eventLog, bcId, signal, position)
     const lost = new Set<string>()
-    for (const commit of recovered.checkpoints) {
-      try {
-        await mirrors.restore(location, commit, signal)
-        break
-      } catch (thrown) {
-        if (!isLost(thrown)) throw thrown
-        lost.add(commit)
-      }
+    const read = async () => {
+      const now = await recoverWorkspace(eventLog, bcId, signal, position, lost)
+      if (!now.restoring) return now
+      const at = decodeOffset(bcId, now.restoring.atOffset)
+      return { ...(await recoverWorkspace(eventLog, bcId, signal, at, lost)), pending: now.pending }
     }
-    return lost.size === 0 ? recovered : recoverWorkspace(eventLog, bcId, signal, position, lost)
+    const recovered = await read()
+    const bringBack = (commit: string) => mirrors.restore(location, commit, signal)
+    await findWhole(recovered.checkpoints, bringBack, (commit) => lost.add(commit))
+    return lost.size === 0 ? recovered : read()
   }
 }
-
-const isLost = (thrown: unknown): boolean =>
-  thrown instanceof TuttiError && ['not_found', 'data_loss'].includes(thrown.code)
 
 /** Whether what is at a path makes room for a change of the user's: it is on the way to it, or below it. */
 function replacedBy(own: readonly CapturedChange[]): (path: Uint8Array) => boolean {
