@@ -55,7 +55,9 @@ test.each([1, 5 << 20])(
       activity: createAgentActivity(false),
       maxFileBytes,
     })
-    const written = { gitlinks: new Map(), expected: new Map(), earlyHashes: startEarlyHashes(root, []) }
+    const restored = Promise.resolve({ tips: [base], withoutSubmodules: [], withoutRepository: false, ms: 0 })
+    const earlyHashes = startEarlyHashes(root, [])
+    const written = { gitlinks: new Map(), expected: new Map(), earlyHashes, restored }
     await workspace.adopt(written, never)
     repository.adopt({ base, gitlinks: [], gone: [], packs: 0, tips: [base] })
     writeFileSync(join(root, 'grows'), Buffer.alloc(bytes))
