@@ -171,7 +171,7 @@ export interface Mirrors {
    * goes to a folder `damaged` of the mirror. Takes its time: for when something is wrong.
    *
    * @returns whether anything had to be brought back
-   * @throws TuttiError `data_loss` when it cannot be had whole.
+   * @throws TuttiError `data_loss` when it cannot be had whole, `unavailable` when the host or the archive let nobody find out.
    */
   repair(
     location: string,
