@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { TuttiClient } from '@tutti/client'
 import { isRunning } from '@tutti/processes'
 import {
@@ -54,7 +54,7 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
       '.gitignore': 'node_modules/\n*.log\n',
     })
   })
-  afterEach(() => rmSync(folder, { recursive: true, force: true }))
+  afterEach(() => rmSync(dirname(folder), { recursive: true, force: true }))
   afterAll(async () => {
     await stack?.remove()
     repository?.remove()

@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import type { RunEvent } from '@tutti/protocol'
 import { captureNow, createTestHost, runInside, type TestHost } from '@tutti/activities/test-host'
 import { manyFiles, rewriteFiles } from './many-files.ts'
@@ -11,6 +12,7 @@ import { median } from './statistics.ts'
 const sizes = [1000, 10_000, 50_000]
 const changes = [0, 100, 10_000]
 const earlierEvents = 100_000
+const settleMs = 15_000
 /** At most so many times the bare work: the start of a sandbox counts most where there is least to write. */
 const limitOf = (files: number) => (files <= 1000 ? 2 : 1.5)
 
@@ -56,7 +58,14 @@ export async function measureSize(
   } finally {
     await host.remove()
     rmSync(clones, { recursive: true, force: true })
+    await settled()
   }
+}
+
+/** After a removal a file system makes files several times as slowly for some seconds. */
+async function settled(): Promise<void> {
+  execFileSync('sync')
+  await setTimeout(settleMs)
 }
 
 /** The same agent with a long past beside one without. */
@@ -119,7 +128,7 @@ async function prepared(files: number, changed: number, events: number) {
 
 type Session = Awaited<ReturnType<TestHost['provision']>>
 
-/** What an agent says and does in a long life: text and tool calls. */
+/** What an agent says and does in a long life: turns of text and tool calls. */
 async function writeHistory({ log }: Session, count: number): Promise<void> {
   const said = (at: number): RunEvent[] => [
     { type: 'text_delta', text: `word ${at} `.repeat(8) },
@@ -128,9 +137,14 @@ async function writeHistory({ log }: Session, count: number): Promise<void> {
     { type: 'tool_call_completed', callId: `call-${at}`, toolName: 'shell', outcome: 'ok' },
     { type: 'thinking_delta', text: `thought ${at} `.repeat(8) },
   ]
-  const perRound = said(0).length
-  for (let at = 0; at < count / perRound; at += 100) {
-    await log.write(...Array.from({ length: 100 }, (_, offset) => said(at + offset)).flat())
+  const [rounds, perTurn] = [count / said(0).length, 100]
+  for (let at = 0; at < rounds; at += perTurn) {
+    const turn = { turnId: `turn-${at}`, turn: at, incarnation: 1 }
+    await log.write(
+      { type: 'turn_started', ...turn, agent: 'embedded:scripted' },
+      ...Array.from({ length: perTurn }, (_, offset) => said(at + offset)).flat(),
+      { type: 'turn_ended', ...turn, reason: 'completed' },
+    )
   }
   await log.flush()
 }

@@ -35,8 +35,8 @@ export function createLogStatements(db: DatabaseSync) {
     `SELECT ${columns} FROM log_records WHERE log_id = ? AND sequence > ? ORDER BY sequence`,
   )
   const selectOfTypes = db.prepare(
-    `SELECT ${columns} FROM log_records WHERE log_id = ? AND sequence > ? AND sequence <= ?
-     AND type IN (SELECT value FROM json_each(?)) ORDER BY sequence`,
+    `SELECT ${columns} FROM log_records INDEXED BY log_records_by_type
+     WHERE log_id = ? AND sequence > ? AND sequence <= ? AND type IN (SELECT value FROM json_each(?)) ORDER BY sequence`,
   )
   const countRecords = db.prepare(
     'SELECT count(*) AS count FROM log_records WHERE log_id = ? AND sequence > ? AND sequence <= ?',

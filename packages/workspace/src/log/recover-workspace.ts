@@ -5,7 +5,7 @@ import { changePath, isInNoCommit, type CapturedChange } from '../file-state.ts'
 import { foldChanges } from '../fold-changes.ts'
 import { pathKey } from '../path-key.ts'
 import { changeOfEvent, eventPath, type EventPath } from './file-events.ts'
-import { callTypes, createOpenCalls, type OpenCall } from './open-calls.ts'
+import { readOpenCalls, type OpenCall } from './open-calls.ts'
 import { readEvents } from './read-events.ts'
 
 /** The newest acknowledged state of a workspace: a commit, and the changes after it (seed 003). */
@@ -69,7 +69,6 @@ const types = [
   'session_saved',
   'workspace_restored',
   'turn_ended',
-  ...callTypes,
 ] as const
 
 /**
@@ -88,7 +87,6 @@ export async function recoverWorkspace(
   passedOver: ReadonlySet<string> = new Set(),
 ): Promise<RecoveredWorkspace> {
   const changes = new Map<string, CapturedChange>()
-  const calls = createOpenCalls()
   const states = createGitStates()
   // By their bytes: neither the text nor its base64 alone tells all paths apart.
   const missing = new Map<string, RecoveryEvent['missing'][number]>()
@@ -107,10 +105,10 @@ export async function recoverWorkspace(
   let before: RecoveryEvent['reason'] | undefined
   let restored: Restored | undefined
   let restoring: Restored | undefined
-  for await (const { event, at } of readEvents(eventLog, bcId, types, signal, {
-    unchecked: true,
-    ...(until !== undefined && { until }),
-  })) {
+  /** Where the newest turn began: no call outlives its turn. */
+  let turn = 0
+  const options = { unchecked: true, ...(until !== undefined && { until }) }
+  for await (const { event, sequence, at } of readEvents(eventLog, bcId, types, signal, options)) {
     switch (event.type) {
       case 'sandbox':
         if (event.state === 'ready') {
@@ -155,6 +153,7 @@ export async function recoverWorkspace(
         break
       }
       case 'turn_started':
+        turn = sequence
         given = { synced: new Map(synced), restored }
         break
       case 'workspace_captured':
@@ -183,8 +182,6 @@ export async function recoverWorkspace(
         if (given?.restored === restored) restored = undefined
         given = undefined
         break
-      default:
-        calls.take(event)
     }
   }
   const git = states.newest()
@@ -205,7 +202,7 @@ export async function recoverWorkspace(
     exported,
     restored,
     restoring,
-    openCalls: calls.list(),
+    openCalls: await readOpenCalls(eventLog, bcId, signal, { ...options, from: turn }),
   }
 }
 
