@@ -4,6 +4,7 @@ export { manifestDigest, manifestDigestByKey } from './manifest-digest.ts'
 export { changedFile, changePath, isEmptyFolder, isInNoCommit } from './file-state.ts'
 export { foldChanges } from './fold-changes.ts'
 export {
+  holdsNothing,
   isFolder,
   scanFile,
   scanTree,

@@ -107,6 +107,15 @@ export function isFolder(root: string, key: string): boolean {
   return typeof stats !== 'string' && stats.isDirectory()
 }
 
+/** As {@link isFolder}, with nothing in it that can be seen. */
+export function holdsNothing(root: string, key: string): boolean {
+  try {
+    return isFolder(root, key) && readdirSync(pathBytes(pathKey(Buffer.from(`${root}/`)) + key)).length === 0
+  } catch {
+    return false
+  }
+}
+
 function scannedFile(stats: BigIntStats): ScannedFile | undefined {
   if (stats.isFile()) return { type: 'file', stat: statTuple(stats) }
   return stats.isSymbolicLink() ? { type: 'symlink', stat: statTuple(stats) } : undefined

@@ -1,6 +1,13 @@
 import { dirname } from 'node:path'
 import { belowAny, foldersOf, TuttiError } from '@tutti/core'
-import { isFolder, scanFile, scanTree, type ScannedFile, type ScannedTree } from '@tutti/workspace'
+import {
+  holdsNothing,
+  isFolder,
+  scanFile,
+  scanTree,
+  type ScannedFile,
+  type ScannedTree,
+} from '@tutti/workspace'
 import { ancestors, emptyFolders } from './empty-folders.ts'
 import { openFolder } from './open-folder.ts'
 import { submoduleFiles, type Gitlinks } from './submodule-files.ts'
@@ -75,19 +82,25 @@ export function createWorkspaceLook({ root, ignored, policy }: WorkspaceLookPart
     }
   }
 
+  /** What had taken a submodule's place is gone again, and its folder is there: no commit of ours says so any more. */
+  const emptied = (known: Before): Set<string> =>
+    new Set([...gitlinks.keys()].filter((key) => known.has(key) && holdsNothing(root, key)))
+
   const emptyIn = (
     { folders, unreadable }: Pick<ScannedTree, 'folders' | 'unreadable'>,
     files: Iterable<string>,
     known: Before,
   ) => {
-    if (unreadable.length === 0) return emptyFolders(folders, files, gitlinks.keys())
+    if (unreadable.length === 0) return emptyFolders(folders, files, gitlinks.keys()).union(emptied(known))
     // What could not be looked at keeps its folder from being empty where something is known of it: that is still there.
     const unseen = new Set(unreadable)
     const isBelow = belowAny(unseen)
     const still = [...known.keys()].filter((key) => unseen.has(key) || isBelow(key))
     const holders = ancestors(still)
     const seen = folders.filter((key) => !unseen.has(key) || holders.has(key))
-    return emptyFolders(seen, [...files, ...still, ...holders], gitlinks.keys()).difference(unseen)
+    return emptyFolders(seen, [...files, ...still, ...holders], gitlinks.keys())
+      .union(emptied(known))
+      .difference(unseen)
   }
   /** What is changed in submodules is in no commit of ours either: there they are what the base says. */
   async function withSubmodules(seen: LookedAt, known: Before, signal: AbortSignal): Promise<LookedAt> {
