@@ -1,7 +1,7 @@
 import type { AgentServer } from '@tutti/agent-server'
 import { mirrorRefs, type AgentId, type BlobId } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
-import { changePath, foldChanges, pathKey } from '@tutti/workspace'
+import { changePath, foldChanges, pathKey, untilConflict } from '@tutti/workspace'
 import type { FileSync } from '@tutti/workspace/log'
 import type { CheckpointResult } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
@@ -143,9 +143,14 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
         const all = [...unwritten, ...synced]
         if (all.length === 0) return []
         await capture(signal)
-        const refused = await write(all, signal)
+        const refused = new Set<FileSync>()
+        // One after the other, as they would have come to a living sandbox: a later one takes the place of an earlier one.
+        for (const step of untilConflict(all, ({ change }) => change)) {
+          const keys = await write(step, signal)
+          for (const sync of step) if (keys.has(pathKey(changePath(sync.change)))) refused.add(sync)
+        }
         await log.flush()
-        unwritten = all.filter(({ change }) => refused.has(pathKey(changePath(change))))
+        unwritten = all.filter((sync) => refused.has(sync))
         return all.filter((sync) => !unwritten.includes(sync))
       }),
     hasUnwritten: () => unwritten.length > 0,

@@ -55,6 +55,27 @@ describe('what the user changes', { timeout: 60_000 }, () => {
     await eventLog.append(host.bcId, { id: 'sandbox', epoch: 1, sequence }, [encodeRunEvent(event)], never)
   }
 
+  test('a file and a folder of one name, with no sandbox between them: the later one stands, in the log and in the next checkpoint', async () => {
+    host = await createTestHost({ files: { kept: 'k', old: 'o' } })
+    await host.lose(await host.provision(1))
+    await change([file('g/in', 'early'), file('old/in', 'late')], ['early', 'late'])
+    await change([file('h', 'early'), file('g', 'late')], ['early', 'late'])
+    await change([file('h/in', 'late')], ['late'])
+    const look = 'cat g h/in old/in; ls -A | tr "\\n" " "'
+    const session = await host.provision(2)
+    const expected = 'latelatelate.git g h kept old '
+    expect((await runInside(session, look)).trimEnd()).toBe(expected.trimEnd())
+    await captureNow(session)
+    expect(await pendingNow()).toEqual([])
+    await host.lose(session)
+    const next = await host.provision(3)
+    expect((await runInside(next, look)).trimEnd()).toBe(expected.trimEnd())
+    await host.checkpoint(next)
+    await host.lose(next)
+    expect((await runInside(await host.provision(4), look)).trimEnd()).toBe(expected.trimEnd())
+    expect((await host.events('recovery')).at(-1)).toMatchObject({ proven: true, missing: [] })
+  })
+
   test('is in a living sandbox without an echo, in the next checkpoint and in the next sandbox', async () => {
     host = await createTestHost({ files: { kept: 'k', old: 'o', notes: 'n' } })
     const session = await host.provision(1)

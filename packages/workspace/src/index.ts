@@ -2,7 +2,7 @@ export type { CapturedChange, EmptyFolderState, FileState, PathState } from './f
 export { pathBytes, pathKey } from './path-key.ts'
 export { manifestDigest, manifestDigestByKey } from './manifest-digest.ts'
 export { changedFile, changePath, isEmptyFolder, isInNoCommit } from './file-state.ts'
-export { foldChanges } from './fold-changes.ts'
+export { foldChanges, untilConflict } from './fold-changes.ts'
 export {
   holdsNothing,
   isFolder,

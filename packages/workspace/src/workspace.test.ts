@@ -15,7 +15,7 @@ import fc from 'fast-check'
 import type { BlobId } from '@tutti/core'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { CapturedChange, FileState, PathState } from './file-state.ts'
-import { foldChanges } from './fold-changes.ts'
+import { foldChanges, untilConflict } from './fold-changes.ts'
 import { manifestDigest } from './manifest-digest.ts'
 import { pathBytes, pathKey } from './path-key.ts'
 import { readStableFile, readStableLink } from './read-stable.ts'
@@ -95,6 +95,14 @@ test('folding keeps the last change of each path, deletions first and deepest fi
     wrote('a', '4'),
   ])
   expect(folded).toEqual([gone('x'), gone('d/e'), gone('d'), wrote('a', '4'), wrote('x/y', '2')])
+  const flips = [wrote('g/in', '1'), wrote('h', '2'), wrote('g', '3'), wrote('h/in', '4'), wrote('g/in', '5')]
+  expect(foldChanges(flips.slice(0, 4))).toEqual([wrote('g', '3'), wrote('h/in', '4')])
+  expect(foldChanges(flips)).toEqual([wrote('g/in', '5'), wrote('h/in', '4')])
+  expect([...untilConflict(flips, (change) => change)]).toEqual([
+    flips.slice(0, 2),
+    flips.slice(2, 4),
+    flips.slice(4),
+  ])
 })
 
 describe('a scan', () => {
