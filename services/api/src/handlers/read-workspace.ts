@@ -85,7 +85,7 @@ export function createReadWorkspace(deps: HandlerDeps) {
     const isExpired = row.state.status === 'EXPIRED'
     const missing = [...recovered.missing]
     const { pending } = recovered
-    const own = pending.map(({ change }) => change)
+    const own = foldChanges(pending.map(({ change }) => change))
     const isReplaced = replacedBy(own)
     const all = foldChanges([...recovered.changes, ...own])
     const changes: CapturedChange[] = []
