@@ -21,18 +21,21 @@ export function compareReports(
 ): string[] {
   const named = new Set(missing.map((entry) => pathKey(eventPath(entry)).replace(/\/$/, '')))
   const isNamed = (key: string) => named.has(key) || parents(key).some((parent) => named.has(parent))
+  const holders = new Set([...named].flatMap(parents))
   const wrong: string[] = []
   for (const key of new Set([...Object.keys(expected.tree), ...Object.keys(actual.tree)])) {
     const [before, after] = [expected.tree[key], actual.tree[key]]
     if (isDeepStrictEqual(before, after) || isNamed(key) || isCut) continue
+    // It was there for what is missing.
+    if (before?.type === 'dir' && !after && holders.has(key)) continue
     wrong.push(`${JSON.stringify(key)}: ${JSON.stringify(before)} is now ${JSON.stringify(after)}`)
   }
-  // What lies in a nested repository that is none any more, git sees with other eyes.
+  // What lies in a nested repository that is none any more, or in a folder that was shut, git sees with other eyes.
   const repositories = Object.entries(expected.tree).flatMap(([key, { type }]) =>
     type === 'git' && actual.tree[key]?.type !== 'git' ? [key.slice(0, -'/.git'.length)] : [],
   )
   const isOther = (key: string) =>
-    isNamed(key) || repositories.some((folder) => key === folder || key.startsWith(`${folder}/`))
+    isNamed(key) || [...repositories, ...expected.shut].some((folder) => isIn(key, folder))
   // A file that filters would write otherwise is as it was; git says so only while it remembers when it looked. The tree and the index are
   // compared by themselves.
   const isComparable = (entry: string) =>
@@ -53,6 +56,8 @@ export function compareReports(
   }
   return wrong
 }
+
+const isIn = (key: string, folder: string): boolean => key === folder || key.startsWith(`${folder}/`)
 
 function parents(key: string): string[] {
   const parts = key.split('/')

@@ -32,6 +32,8 @@ export interface InsideEntry {
 export interface InsideReport {
   /** By path key. */
   readonly tree: Readonly<Record<string, InsideEntry>>
+  /** Path keys of folders into which their owner cannot look. */
+  readonly shut: readonly string[]
   /** What git answers, by question; latin1. */
   readonly git: Readonly<Record<string, string>>
 }
@@ -75,7 +77,7 @@ for (const [index, edit] of edits.entries()) {
   }
 }
 if (inspect) {
-  const text = Buffer.from(JSON.stringify({ tree: readTree(), git: readGit() } satisfies InsideReport))
+  const text = Buffer.from(JSON.stringify({ ...readFiles(), git: readGit() } satisfies InsideReport))
   for (let at = 0; at < text.length;) at += writeSync(1, text, at)
 }
 
@@ -98,8 +100,9 @@ function perform(edit: InsideEdit, at: number): void {
   else writeFileSync(path, bytes(edit.content))
 }
 
-function readTree(): Record<string, InsideEntry> {
+function readFiles(): Pick<InsideReport, 'tree' | 'shut'> {
   const tree: Record<string, InsideEntry> = {}
+  const shut: string[] = []
   const waiting = ['']
   for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
     let names: Buffer[]
@@ -113,10 +116,12 @@ function readTree(): Record<string, InsideEntry> {
       const key = folder === '' ? name.toString('latin1') : `${folder}/${name.toString('latin1')}`
       if (key === '.git') continue
       tree[key] = entryAt(key, name.toString('latin1'))
-      if (tree[key].type === 'dir') waiting.push(key)
+      if (tree[key].type !== 'dir') continue
+      waiting.push(key)
+      if ((lstatSync(bytes(key)).mode & 0o500) !== 0o500) shut.push(key)
     }
   }
-  return tree
+  return { tree, shut }
 }
 
 function entryAt(key: string, name: string): InsideEntry {

@@ -36,5 +36,5 @@ export async function runInside(
   const { code } = next.value
   const text = (stream: keyof typeof output) => Buffer.concat(output[stream]).toString()
   if (code !== 0) throw new Error(`The program inside ended with ${code}: ${text('stderr')}`)
-  return inspect ? (JSON.parse(text('stdout')) as InsideReport) : { tree: {}, git: {} }
+  return inspect ? (JSON.parse(text('stdout')) as InsideReport) : { tree: {}, shut: [], git: {} }
 }
