@@ -34,7 +34,7 @@ describe.skipIf(!temporalPath)('what a capture finds', { timeout: 120_000 }, () 
     })
   }
 
-  test('SBX-01 a burst of files in brand-new directories is in the log before the call that made it ends, at once', async () => {
+  test('SBX-01 a burst of files in brand-new directories is in the log before the call that made it ends, within 10 s', async () => {
     const make = `const fs = require("fs"), from = Date.now(); for (let at = 0; at < 10000; at += 1) { const folder = ["d" + at, "x", "y"].join("/"); fs.mkdirSync(folder, { recursive: true }); fs.writeFileSync(folder + "/f", String(at).padStart(1024, "0")) } console.log("made in " + (Date.now() - from))`
     const agent = await start({ kept: 'k' }, `run: node -e '${make}'`)
     await agent.waitFor(
@@ -42,8 +42,7 @@ describe.skipIf(!temporalPath)('what a capture finds', { timeout: 120_000 }, () 
     )
     const madeAt = Date.now()
     await agent.waitFor((event) => event.type === 'tool_call_completed')
-    // The case's ten, and as many again where other tests have the cores.
-    expect(Date.now() - madeAt).toBeLessThan(20_000)
+    expect(Date.now() - madeAt).toBeLessThan(10_000)
     await agent.rest()
     const events = await agent.events()
     // Or it is no burst.
