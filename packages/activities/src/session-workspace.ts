@@ -151,7 +151,7 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
         }
         await log.flush()
         unwritten = all.filter((sync) => refused.has(sync))
-        return all.filter((sync) => !unwritten.includes(sync))
+        return all.filter((sync) => !refused.has(sync))
       }),
     hasUnwritten: () => unwritten.length > 0,
     captureHinted: (signal) => inTurn(async () => void (await server.captureHinted(tracker.sink(), signal))),

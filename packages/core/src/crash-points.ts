@@ -47,6 +47,10 @@ export const syncCrashPoints = {
   'sync.file_sync': "changes of the user's are in the agent's log, and the answer has come",
 } as const satisfies Record<string, string>
 
+/** All of them, for people. */
+export const crashPointList: readonly { readonly name: string; readonly description: string }[] =
+  Object.entries({ ...crashPoints, ...syncCrashPoints }).map(([name, description]) => ({ name, description }))
+
 export type CrashPointName = keyof typeof crashPoints | keyof typeof syncCrashPoints
 
 /** Passes a durable step: runs it and, when told to, dies right before or after it. */

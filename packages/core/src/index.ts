@@ -88,6 +88,7 @@ export type {
 } from './agent-config.ts'
 export { isCandidate, passedCheck, type Attempt, type CheckResult } from './attempt.ts'
 export {
+  crashPointList,
   crashPoints,
   noCrashPoints,
   parseCrashOrder,

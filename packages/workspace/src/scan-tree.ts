@@ -97,24 +97,26 @@ const mayBeGitName = /git|[^\x00-\x7f]/i
 
 /** The file or link at a path key below the root; undefined for anything else. */
 export function scanFile(root: string, key: string): ScannedFile | undefined {
-  const stats = statOf(pathBytes(pathKey(Buffer.from(`${root}/`)) + key))
+  const stats = statOf(below(root, key))
   return typeof stats === 'string' ? undefined : scannedFile(stats)
 }
 
 /** Whether a path key is a folder, itself and not by a link. */
 export function isFolder(root: string, key: string): boolean {
-  const stats = statOf(pathBytes(pathKey(Buffer.from(`${root}/`)) + key))
+  const stats = statOf(below(root, key))
   return typeof stats !== 'string' && stats.isDirectory()
 }
 
 /** As {@link isFolder}, with nothing in it that can be seen. */
 export function holdsNothing(root: string, key: string): boolean {
   try {
-    return isFolder(root, key) && readdirSync(pathBytes(pathKey(Buffer.from(`${root}/`)) + key)).length === 0
+    return isFolder(root, key) && readdirSync(below(root, key)).length === 0
   } catch {
     return false
   }
 }
+
+const below = (root: string, key: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), pathBytes(key)])
 
 function scannedFile(stats: BigIntStats): ScannedFile | undefined {
   if (stats.isFile()) return { type: 'file', stat: statTuple(stats) }

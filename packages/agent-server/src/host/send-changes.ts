@@ -41,7 +41,7 @@ function readSmall(
 }
 
 export async function sendChunks(
-  call: Pick<CallStream, 'send'>,
+  call: Sending,
   head: string,
   chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
 ): Promise<void> {

@@ -1,18 +1,17 @@
 import { createHash, randomUUID } from 'node:crypto'
 import {
+  closeSync,
+  fchmodSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   renameSync,
   rmSync,
-  rmdirSync,
   symlinkSync,
   unlinkSync,
-  type Stats,
-  closeSync,
-  fchmodSync,
-  openSync,
   writeFileSync,
+  type Stats,
 } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { TuttiError, pathProblem } from '@tutti/core'
@@ -25,6 +24,7 @@ import {
   type FileState,
 } from '@tutti/workspace'
 import { openFolder } from './open-folder.ts'
+import { removeEmpty } from './remove-empty.ts'
 
 /** Of a file that is written at once, in bytes. */
 const smallBytes = 64 << 10
@@ -185,16 +185,6 @@ function makeFolders(
     if (stats) inTheWay.push(setAside(folder))
     mkdirSync(folder)
     made.push(folder)
-  }
-}
-
-/** Whether the folder is gone; it stays when something is in it. */
-function removeEmpty(folder: Buffer): boolean {
-  try {
-    rmdirSync(folder)
-    return true
-  } catch {
-    return false
   }
 }
 

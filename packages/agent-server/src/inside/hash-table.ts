@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import type { BlobId } from '@tutti/core'
-import { pathBytes, type StatTuple } from '@tutti/workspace'
+import { pathBytes, pathKey, type StatTuple } from '@tutti/workspace'
 import { nowNs } from './workspace-state.ts'
 
 /** A row for each of some files, in memory that threads share: its hash, and the stat that it had before it was read. */
@@ -26,7 +26,7 @@ export function createHashTable(root: string, files: readonly string[]): HashTab
   const hashes = new Uint8Array(new SharedArrayBuffer(files.length * hashBytes))
   const state = new Int32Array(new SharedArrayBuffer(Object.keys(slots).length * 4))
   state[slots.last] = files.length - 1
-  const rootKey = Buffer.from(`${root}/`).toString('latin1')
+  const rootKey = pathKey(Buffer.from(`${root}/`))
   return { files, root: rootKey, startedAtNs: nowNs(), stats, hashes, state }
 }
 

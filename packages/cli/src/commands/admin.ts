@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { crashPoints, syncCrashPoints } from '@tutti/core'
+import { crashPointList } from '@tutti/core'
 import type { Cli } from '../cli.ts'
 import { examples } from '../examples.ts'
 import { table } from '../output/table.ts'
@@ -21,13 +21,9 @@ export function addAdmin(program: Command, cli: Cli): void {
     )
     .action(
       cli.action<[], object>(async ({ output }) => {
-        const rows = Object.entries({ ...crashPoints, ...syncCrashPoints }).map(([name, description]) => ({
-          name,
-          description,
-        }))
-        if (output.format === 'json') return output.json(rows)
-        if (output.format === 'jsonl') return rows.forEach((row) => output.jsonLine(row))
-        for (const line of table(rows.map((row) => [row.name, row.description]))) output.line(line)
+        if (output.format === 'json') return output.json(crashPointList)
+        if (output.format === 'jsonl') return crashPointList.forEach((row) => output.jsonLine(row))
+        for (const line of table(crashPointList.map((row) => [row.name, row.description]))) output.line(line)
       }),
     )
 }

@@ -1,4 +1,4 @@
-import { crashPoints, syncCrashPoints } from '@tutti/core'
+import { crashPointList } from '@tutti/core'
 import type { SweepBlobsRequest } from '@tutti/proto'
 
 import type { CallContext, HandlerDeps } from '../handler.ts'
@@ -11,12 +11,7 @@ export function createSystem(deps: HandlerDeps) {
     getSystemInfo: (_request: unknown, { signal }: CallContext) => system.info(signal),
     doctor: (_request: unknown, { signal }: CallContext) => system.doctor(signal),
     getConfig: (_request: unknown, { signal }: CallContext) => system.configuration(signal),
-    listCrashPoints: () => ({
-      crashPoints: Object.entries({ ...crashPoints, ...syncCrashPoints }).map(([name, description]) => ({
-        name,
-        description,
-      })),
-    }),
+    listCrashPoints: () => ({ crashPoints: [...crashPointList] }),
     async sweepBlobs({ dryRun }: SweepBlobsRequest, { signal }: CallContext) {
       const { examined, removed, bytes } = await sweepBlobs(deps, dryRun, signal)
       return { examined: BigInt(examined), removed: BigInt(removed), bytes: BigInt(bytes) }

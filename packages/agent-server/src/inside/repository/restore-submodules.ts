@@ -1,6 +1,7 @@
-import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync, rmdirSync } from 'node:fs'
+import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathBytes } from '@tutti/workspace'
+import { removeEmpty } from '../remove-empty.ts'
 import type { GitState } from './git-state.ts'
 import type { Git } from './restore-repository.ts'
 
@@ -39,18 +40,9 @@ export async function restoreSubmodules(
   }
   const folders = gone.filter((key) => !submodules.some(({ path }) => key.startsWith(`${path}/`)))
   // The longest first: a folder goes after what is in it.
-  for (const key of folders.sort((a, b) => b.length - a.length)) removeFolder(Buffer.from(workdir), key)
+  for (const key of folders.sort((a, b) => b.length - a.length))
+    removeEmpty(below(Buffer.from(workdir), pathBytes(key)))
   return failed
-}
-
-/** One that holds something stays. */
-function removeFolder(root: Buffer, key: string): boolean {
-  try {
-    rmdirSync(below(root, pathBytes(key)))
-    return true
-  } catch {
-    return false
-  }
 }
 
 const below = (folder: Buffer, name: Uint8Array) => Buffer.concat([folder, Buffer.from('/'), name])
@@ -59,7 +51,7 @@ const below = (folder: Buffer, name: Uint8Array) => Buffer.concat([folder, Buffe
 function removeFile(root: Buffer, key: string): void {
   rmSync(below(root, pathBytes(key)), { recursive: true, force: true })
   for (let slash = key.lastIndexOf('/'); slash > 0; slash = key.lastIndexOf('/', slash - 1)) {
-    if (!removeFolder(root, key.slice(0, slash))) return
+    if (!removeEmpty(below(root, pathBytes(key.slice(0, slash))))) return
   }
 }
 
