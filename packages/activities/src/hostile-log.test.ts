@@ -1,8 +1,10 @@
-import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { createHash, randomUUID } from 'node:crypto'
+import { existsSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { encodeRunEvent, type RunEvent } from '@tutti/protocol'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createTestHost, type TestHost } from './test-host.ts'
+import { createTestHost, runInside, type TestHost } from './test-host.ts'
 
 const never = new AbortController().signal
 const content = Buffer.from('pwned')
@@ -47,13 +49,30 @@ test.each([
   expect(await host.deps.sandboxes.list(undefined, never)).toEqual([])
 })
 
+/** Where the links below lead: a place of their own, outside of every workspace. */
+const outside = join(tmpdir(), `tutti-pwn-${randomUUID()}`)
+
 test('SEC-02 a path below a link: nothing is written to where the link leads, and the recovery says what does not fit', async () => {
-  const target = Buffer.from('/tmp')
+  await host.remove()
+  host = await createTestHost({
+    files: { kept: 'k' },
+    prepare: (folder) => symlinkSync(outside, join(folder, 'out')),
+  })
+  await host.deps.blobs.put(content, never)
+  await plant(created('out/pwn'))
+  await expect(host.provision(1)).rejects.toThrow(/not what the log recorded.*: out\./)
+  expect(existsSync(outside)).toBe(false)
+})
+
+test('SEC-02 a link whose path is a folder in the next record: the later one stands, in the workspace', async () => {
+  const target = Buffer.from(outside)
   const link = await host.deps.blobs.put(target, never)
   await plant(
     { ...created('out'), fileType: 'symlink', mode: '120000', size: target.length, hash: link } as RunEvent,
     created('out/pwn'),
   )
-  await expect(host.provision(1)).rejects.toThrow(/not what the log recorded.*: out\./)
-  expect(existsSync('/tmp/pwn')).toBe(false)
+  const session = await host.provision(1)
+  const look = `find out -type d -o -type f | sort; cat out/pwn; ls -d ${outside} 2>/dev/null; true`
+  expect(await runInside(session, look)).toBe('out\nout/pwn\npwned')
+  expect(existsSync(outside)).toBe(false)
 })
