@@ -1,10 +1,11 @@
 import type { AgentServer, CapturedChange, Hydrated } from '@tutti/agent-server'
-import { TuttiError, type BlobId, type ErrorCode, type SandboxPolicy } from '@tutti/core'
+import { TuttiError, type ErrorCode, type SandboxPolicy } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
 import type { RecoveryEvent, RecoveryStep } from '@tutti/protocol'
 import { markSandbox, type Sandbox, type SandboxSpec } from '@tutti/sandbox'
 import type { ActivityDeps } from './deps.ts'
 import { pathFields } from '@tutti/workspace/log'
+import { contentsFrom } from './contents-from.ts'
 import { lostContent } from './lost-content.ts'
 import type { RecoveredGitState } from '@tutti/workspace/log'
 import { createOutputTail, runToEnd } from './run-to-end.ts'
@@ -173,14 +174,14 @@ async function hydrate(
   signal: AbortSignal,
 ): Promise<Hydrated> {
   const { blobs } = deps
-  const contentOf = (hash: BlobId) => blobs.stream(hash, signal)
+  const contents = contentsFrom(blobs, signal)
   const { mirror, commit, base, head, branch, changes, git, manifestDigest: expected } = request
   const write = async () => {
     const pack = await mirror.packBeyondSource({ commit, base }, signal)
     const shallow = await mirror.shallow()
-    const own = git && { commit: git.commit, packs: git.packs.map(contentOf) }
+    const own = git && { commit: git.commit, packs: git.packs.map(contents.contentOf) }
     try {
-      const workspace = { commit, head, branch, changes, contentOf }
+      const workspace = { commit, head, branch, changes, ...contents }
       return await server.hydrate(
         { ...workspace, ...(pack && { pack }), ...(shallow && { shallow }), ...(own && { git: own }) },
         signal,

@@ -39,6 +39,10 @@ test('REC-13 twenty thousand events after the last commit', { timeout: 180_000 }
     size: (id, signal) => real.size(id, signal),
     list: (signal) => real.list(signal),
     remove: (id, signal) => real.remove(id, signal),
+    getAll(ids, signal) {
+      reads += ids.length
+      return real.getAll(ids, signal)
+    },
     get(id, signal, range) {
       reads += 1
       return real.get(id, signal, range)

@@ -1,5 +1,5 @@
 import type { AgentServer } from '@tutti/agent-server'
-import { mirrorRefs, type AgentId, type BlobId } from '@tutti/core'
+import { mirrorRefs, type AgentId } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
 import { changePath, foldChanges, pathKey, untilConflict } from '@tutti/workspace'
 import type { FileSync } from '@tutti/workspace/log'
@@ -7,6 +7,7 @@ import type { CheckpointResult } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import type { KeepBase } from './keep-base.ts'
 import { keepCheckpoint } from './keep-checkpoint.ts'
+import { contentsFrom } from './contents-from.ts'
 import { lostChanges } from './lost-content.ts'
 import type { RunLogWriter } from './run-log-writer.ts'
 import type { WorkspaceTracker } from './workspace-tracker.ts'
@@ -72,12 +73,11 @@ export function createSessionWorkspace(deps: Deps, parts: SessionWorkspaceParts)
   async function write(synced: readonly FileSync[], signal: AbortSignal): Promise<Map<string, string>> {
     const lost = new Map<string, string>()
     const changes = foldChanges(synced.map(({ change }) => change))
-    const contentOf = (hash: BlobId) => deps.blobs.stream(hash, signal)
     for (;;) {
       const unwrittenNow = new Map(lost)
       const request = {
         changes: changes.filter((change) => !lost.has(pathKey(changePath(change)))),
-        contentOf,
+        ...contentsFrom(deps.blobs, signal),
       }
       try {
         await server.sync(request, tracker.syncSink(synced, unwrittenNow), signal)

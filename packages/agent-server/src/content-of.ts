@@ -2,36 +2,25 @@ import { TuttiError } from '@tutti/core'
 import type { CallMessage } from './link/call.ts'
 import { contentEndHead, contentHead, packEndHead, packHead } from './wire-change.ts'
 
-/**
- * What came with a change and the content messages that follow it, until its size has come. Whoever reads it again gets what was not read yet.
- */
-export function contentOf(
-  messages: AsyncIterator<CallMessage>,
-  size: number,
-  first: Uint8Array = none,
-): AsyncIterable<Uint8Array> {
+/** The content messages that follow a change, until its size has come. Whoever reads it again gets what was not read yet. */
+export function contentOf(messages: AsyncIterator<CallMessage>, size: number): AsyncIterable<Uint8Array> {
   let left = size
-  const take = (bytes: Uint8Array) => {
-    left -= bytes.length
-    if (left < 0) throw new TuttiError('data_loss', 'The content of a change is longer than its size.', {})
-    return bytes
-  }
   return {
     async *[Symbol.asyncIterator]() {
-      if (left === size && first.length > 0) yield take(first)
       while (left > 0) {
         const next = await messages.next()
         if (next.done) throw new TuttiError('data_loss', 'The content of a change ended before its size.', {})
         if (next.value.head !== contentHead) {
           throw new TuttiError('data_loss', 'The content of a change is interrupted by another message.', {})
         }
-        yield take(next.value.bytes)
+        left -= next.value.bytes.length
+        if (left < 0)
+          throw new TuttiError('data_loss', 'The content of a change is longer than its size.', {})
+        yield next.value.bytes
       }
     },
   }
 }
-
-const none = new Uint8Array()
 
 /** The bytes of a pack, until the message that says that it is whole. */
 export const packOf = (messages: AsyncIterator<CallMessage>): AsyncGenerator<Uint8Array> =>

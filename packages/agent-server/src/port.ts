@@ -86,6 +86,8 @@ export interface HydrateRequest {
   /** Changes after that commit, applied on top; deletions first. */
   readonly changes: readonly CapturedChange[]
   readonly contentOf: (hash: BlobId) => AsyncIterable<Uint8Array>
+  /** Many small contents at once, in their order. Default: one by one. */
+  readonly contentsOf?: (hashes: readonly BlobId[]) => Promise<readonly Uint8Array[]>
 }
 
 /** The host's end of the link to the one program inside a sandbox (design §3). */
@@ -109,7 +111,7 @@ export interface AgentServer extends AgentHost {
    * as the agent's work what was written.
    */
   sync(
-    request: Pick<HydrateRequest, 'changes' | 'contentOf'>,
+    request: Pick<HydrateRequest, 'changes' | 'contentOf' | 'contentsOf'>,
     sink: CaptureSink,
     signal: AbortSignal,
   ): Promise<CaptureSummary>

@@ -1,7 +1,7 @@
 import type { BlobId } from '@tutti/core'
 import { changedFile, changePath, type CapturedChange } from '@tutti/workspace'
 
-/** A change as message head; content of a written one follows as messages with the head `content` until `size` bytes came. */
+/** A change as JSON. In a capture its content follows as messages with the head `content` until `size` bytes came. */
 export interface WireChange {
   readonly action: CapturedChange['action']
   /** base64: JSON carries no raw bytes. */
@@ -25,7 +25,18 @@ export const contentEndHead = 'content_end'
 export const packHead = 'pack'
 export const packEndHead = 'pack_end'
 
-/** Behind the changes of a sync: what comes next is about its capture. */
+/**
+ * Changes on their way to a sandbox: the contents of those that have no more than {@link smallBytes} are the bytes of the message, one behind
+ * the other. A larger one is alone in its message, and followed by its content.
+ */
+export interface WireChanges {
+  readonly changes: readonly WireChange[]
+}
+
+/** Of a content that comes with its change. */
+export const smallBytes = 64 << 10
+
+/** Behind the changes. */
 export const changesEndHead = 'changes_end'
 
 export function toWireChange(change: CapturedChange): WireChange {

@@ -8,8 +8,8 @@ export interface S3Limits {
   readonly singlePutBytes: number
   readonly partBytes: number
   readonly parallelParts: number
-  /** Small blobs that are stored together: so many requests at once. */
-  readonly parallelPuts: number
+  /** Small blobs that are stored or read together: so many requests at once. */
+  readonly parallelSmall: number
   readonly memoryBytes: number
   readonly lookFirstBytes: number
 }
@@ -28,7 +28,7 @@ export const defaultS3Limits: S3Limits = {
   // At least 5 MiB, says S3. With the number below it bounds what uploads of streams hold in memory.
   partBytes: 8 << 20,
   parallelParts: 4,
-  parallelPuts: 16,
+  parallelSmall: 16,
   // What a stream may hold before it goes to a temporary file.
   memoryBytes: 1 << 20,
   // From here a question whether the blob is there costs less than sending what may be there.

@@ -2,4 +2,5 @@
 export { abortableSource } from './abortable-source.ts'
 export { archiveNotFound, checkName, checkRead, notFound } from './blob-errors.ts'
 export { blobIdOfHash } from './blob-id.ts'
+export { getEach } from './get-each.ts'
 export { putEach } from './put-each.ts'

@@ -57,6 +57,21 @@ export function testBlobStoreContract(name: string, createStore: () => Promise<B
       expect(await store.has(idOf(bytesOf('never')), never)).toBe(false)
     })
 
+    test('gives many at once, in the order in which they were asked for', async () => {
+      const contents = Array.from({ length: 60 }, (_, at) => bytesOf(at % 7 === 0 ? '' : `content ${at}`))
+      const ids = await store.putAll(contents, never)
+      for (const count of [0, 1, 3, 60]) {
+        const got = await store.getAll(ids.slice(0, count), never)
+        expect(got.map(idOf)).toEqual(ids.slice(0, count))
+        const refused = (id: BlobId) => store.getAll([...ids.slice(0, count), id], never)
+        await expect(refused(absent)).rejects.toMatchObject({ code: 'not_found', detail: { id: absent } })
+        await expect(refused('sha256_/etc/passwd' as BlobId)).rejects.toMatchObject({
+          code: 'invalid_argument',
+        })
+      }
+      await expect(store.getAll(ids, AbortSignal.abort())).rejects.toMatchObject({ code: 'cancelled' })
+    })
+
     test('is one blob for the same content, also when many put it at once', async () => {
       const puts = Array.from({ length: 20 }, (_, index) =>
         store.put(index % 2 ? bytesOf('same') : chunksOf(bytesOf('sa'), bytesOf('me')), never),

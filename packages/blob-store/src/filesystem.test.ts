@@ -42,6 +42,25 @@ test('a damaged blob fails with data_loss at the end, and putting its content ag
   expect(Buffer.compare(await store.get(id, never), bytes)).toBe(0)
 })
 
+test('a damaged blob among many is told of, and so is one that cannot be read', async () => {
+  const store = createFilesystemBlobStore({ root })
+  const contents = Array.from({ length: 40 }, (_, at) => Buffer.from(`content ${at}`))
+  const ids = await store.putAll(contents, never)
+  expect((await store.getAll(ids, never)).map((bytes) => Buffer.from(bytes))).toEqual(contents)
+  const id = ids[30]!
+  for (const damage of ['shorter', 'content 30 and more', 'content 31']) {
+    await chmod(pathOf(id), 0o600)
+    await writeFile(pathOf(id), damage)
+    await expect(store.getAll(ids, never)).rejects.toMatchObject({ code: 'data_loss', detail: { id } })
+  }
+  await rm(pathOf(id))
+  await mkdir(pathOf(id))
+  await expect(store.getAll(ids, never)).rejects.toMatchObject({ code: 'unavailable' })
+  await rm(pathOf(id), { recursive: true })
+  await store.put(contents[30]!, never)
+  expect((await store.getAll(ids, never)).map((bytes) => Buffer.from(bytes))).toEqual(contents)
+})
+
 test('nothing unfinished stays after puts that ended well, failed or were cancelled', async () => {
   const store = createFilesystemBlobStore({ root })
   async function* broken(): AsyncGenerator<Uint8Array> {

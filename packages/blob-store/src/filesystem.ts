@@ -3,13 +3,16 @@ import { open, rename, rm, stat, unlink, writeFile, type FileHandle } from 'node
 import { dirname, join, resolve } from 'node:path'
 import { noCrashPoints, isBlobId, throwIfCancelled, type BlobId, type CrashPoint } from '@tutti/core'
 import { blobIdOf, blobIdOfHash } from './blob-id.ts'
+import { blobPath } from './blob-path.ts'
 import { checkRead, damaged, diskFailed, notFound } from './blob-errors.ts'
 import { createDurableFiles, isThere, namesIn } from './durable-files.ts'
 import { createDurableFolders } from './durable-folders.ts'
 import { removeLeftovers, temporaryName } from './leftovers.ts'
 import type { BlobStore, ByteRange } from './port.ts'
 import { inParallel } from './in-parallel.ts'
+import { getEach } from './get-each.ts'
 import { putEach } from './put-each.ts'
+import { readBlobs } from './read-blobs.ts'
 import { canSyncFileSystem, syncFileSystem } from './sync-file-system.ts'
 
 const [firstChunkBytes, chunkBytes] = [16 << 10, 256 << 10]
@@ -17,7 +20,7 @@ const [firstChunkBytes, chunkBytes] = [16 << 10, 256 << 10]
 const minBatch = 16
 const putsAtOnce = 16
 /** The threads that Node has for files. */
-const writesAtOnce = 4
+const [writesAtOnce, readsAtOnce] = [4, 4]
 const firstBytes = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
 /**
@@ -33,7 +36,7 @@ export function createFilesystemBlobStore({
 }): BlobStore {
   const base = resolve(root)
   const temporaries = join(base, 'tmp')
-  const pathOf = (id: BlobId) => join(base, id.slice(7, 9), id)
+  const pathOf = (id: BlobId) => blobPath(base, id)
   const folders = createDurableFolders(base)
   const files = createDurableFiles(temporaries, folders)
   let prepared: Promise<unknown> | undefined
@@ -117,6 +120,15 @@ export function createFilesystemBlobStore({
       const chunks: Uint8Array[] = []
       for await (const chunk of stream(id, signal, range)) chunks.push(chunk)
       return new Uint8Array(Buffer.concat(chunks))
+    },
+
+    async getAll(ids, signal) {
+      throwIfCancelled(signal)
+      for (const id of ids) checkRead(id, undefined)
+      if (ids.length < minBatch) return getEach(store.get, ids, readsAtOnce, signal)
+      const contents = await readBlobs({ base, ids })
+      throwIfCancelled(signal)
+      return contents
     },
 
     async removeLeftovers(signal) {

@@ -2,6 +2,7 @@ import { throwIfCancelled, type BlobId } from '@tutti/core'
 import { abortableSource } from './abortable-source.ts'
 import { blobIdOf } from './blob-id.ts'
 import { checkRead, notFound } from './blob-errors.ts'
+import { getEach } from './get-each.ts'
 import { putEach } from './put-each.ts'
 import type { BlobStore, ByteRange } from './port.ts'
 
@@ -40,6 +41,8 @@ export function createMemoryBlobStore(): BlobStore {
     async get(id, signal, range) {
       return read(id, signal, range)
     },
+
+    getAll: (ids, signal) => getEach(store.get, ids, 1, signal),
 
     async has(id, signal) {
       throwIfCancelled(signal)

@@ -38,7 +38,20 @@ export function pathProblem(path: Uint8Array): string | undefined {
  * Whether any file system could take this name for `.git`, or for a path with such a part: case folded, with ignorable code points
  * (macOS), as `git~1`, with trailing dots, blanks or a stream, or behind or before a backslash (Windows).
  */
-export const isGitName = (name: Uint8Array): boolean => utf8.decode(name).split('\\').some(isGitPart)
+export const isGitName = (name: Uint8Array): boolean =>
+  mayBeGitName(name) && utf8.decode(name).split('\\').some(isGitPart)
+
+const [g, i, t] = Buffer.from('git')
+const lowered = 0x20
+
+/** Only these are worth decoding: what is ASCII and has no `git` in it is no such name. */
+function mayBeGitName(name: Uint8Array): boolean {
+  return name.some(
+    (byte, at) =>
+      byte > 0x7f ||
+      ((byte | lowered) === g && (name[at + 1]! | lowered) === i && (name[at + 2]! | lowered) === t),
+  )
+}
 
 function isGitPart(part: string): boolean {
   const stream = part.indexOf(':')

@@ -58,12 +58,12 @@ const keptAddresses: Plugin = {
   },
 }
 
-/** Temporal's packages and dockerode's load native code, threads and their own files by path. */
+/** Temporal's packages, dockerode and piscina's load native code, threads and their own files by path. */
 const keptOutside: Plugin = {
   name: 'kept-outside',
   setup(bundle) {
     bundle.onResolve(
-      { filter: /^(?:@temporalio\/|(?:dockerode|esbuild)$)/ },
+      { filter: /^(?:@temporalio\/|(?:dockerode|esbuild|piscina)$)/ },
       async ({ path, kind, resolveDir, pluginData }) => {
         if (pluginData === keptOutside) return undefined
         const resolved = await bundle.resolve(path, { kind, resolveDir, pluginData: keptOutside })

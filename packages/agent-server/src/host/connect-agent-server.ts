@@ -9,7 +9,7 @@ import { createCaller } from '../link/caller.ts'
 import { createLink } from '../link/link.ts'
 import type { OutgoingCall } from '../link/caller.ts'
 import type { AgentServer, CaptureSink } from '../port.ts'
-import { changesEndHead, contentHead, packEndHead, packHead } from '../wire-change.ts'
+import { contentHead, packEndHead, packHead } from '../wire-change.ts'
 import { receiveCapture } from './receive-capture.ts'
 import { sendChanges, sendChunks } from './send-changes.ts'
 import {
@@ -181,7 +181,7 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
           await sendChunks(call, packHead, pack)
           await call.send(packEndHead)
         }
-        await sendChanges(call, request.changes, request.contentOf)
+        await sendChanges(call, request.changes, request)
         call.end()
       })()
       sending.catch(() => call.cancel())
@@ -199,17 +199,8 @@ export async function connectAgentServer({ exec, settings, onStderr }: ConnectOp
     capture: (sink, signal) => capture('capture', sink, signal),
     captureHinted: (sink, signal) => capture('captureHinted', sink, signal),
 
-    sync: ({ changes, contentOf }, sink, signal) =>
-      capture(
-        'sync',
-        sink,
-        signal,
-        async (call) => {
-          await sendChanges(call, changes, contentOf)
-          await call.send(changesEndHead)
-        },
-        changes,
-      ),
+    sync: (request, sink, signal) =>
+      capture('sync', sink, signal, (call) => sendChanges(call, request.changes, request), request.changes),
 
     hints(onHint, signal) {
       const call = caller.call('hints', {}, signal)

@@ -1,44 +1,81 @@
-import { changedFile } from '@tutti/workspace'
+import { TuttiError } from '@tutti/core'
+import { changedFile, type CapturedChange } from '@tutti/workspace'
 import type { CallStream } from '../link/call.ts'
 import type { HydrateRequest } from '../port.ts'
-import { contentHead, toWireChange } from '../wire-change.ts'
+import { changesEndHead, contentHead, smallBytes, toWireChange, type WireChanges } from '../wire-change.ts'
 
 const chunkBytes = 64 << 10
-/** Contents that are read while those before them are on their way: a store answers late, and many at once. */
-const readsAhead = 32
+/** Of one message: many small changes cost less together. */
+const [batchBytes, batchChanges] = [256 << 10, 128]
+/** Batches that are read while those before them are on their way. */
+const batchesAhead = 3
 
 type Sending = Pick<CallStream, 'send'>
-type ContentOf = HydrateRequest['contentOf']
+type Contents = Pick<HydrateRequest, 'contentOf' | 'contentsOf'>
 
-/** Each change with its content: a small one in the same message, a large one in those that follow. */
+/** The changes in their order with their contents: small ones many at a time, a large one behind its change. */
 export async function sendChanges(
   call: Sending,
   changes: HydrateRequest['changes'],
-  contentOf: ContentOf,
+  contents: Contents,
 ): Promise<void> {
-  const ahead: Promise<Uint8Array | undefined>[] = []
-  for (const [at, change] of changes.entries()) {
-    for (let next = at + ahead.length; next < changes.length && ahead.length < readsAhead; next += 1)
-      ahead.push(readSmall(changes[next]!, contentOf))
-    const file = changedFile(change)
-    const small = await ahead.shift()
-    await call.send(toWireChange(change), small)
-    if (file && !small) await sendChunks(call, contentHead, contentOf(file.hash))
+  const ahead: { readonly batch: readonly CapturedChange[]; readonly bytes: Promise<Uint8Array> }[] = []
+  const sendFirst = async () => {
+    const { batch, bytes } = ahead.shift()!
+    await call.send({ changes: batch.map(toWireChange) } satisfies WireChanges, await bytes)
+    const [large] = batch.map(changedFile)
+    if (large && !isSmall(large)) await sendChunks(call, contentHead, contents.contentOf(large.hash))
   }
+  for (const batch of batchesOf(changes)) {
+    const bytes = readSmall(batch, contents)
+    // Whoever comes to it is told; one that an earlier failure makes superfluous tells nobody.
+    bytes.catch(() => {})
+    ahead.push({ batch, bytes })
+    if (ahead.length > batchesAhead) await sendFirst()
+  }
+  while (ahead.length > 0) await sendFirst()
+  await call.send(changesEndHead)
 }
 
-/** Undefined for what has no content, and for a large one. */
-function readSmall(
-  change: HydrateRequest['changes'][number],
-  contentOf: ContentOf,
-): Promise<Uint8Array | undefined> {
-  const file = changedFile(change)
-  if (!file || file.size > chunkBytes) return Promise.resolve(undefined)
-  const read = Array.fromAsync(contentOf(file.hash)).then((chunks) => Buffer.concat(chunks))
-  // Whoever comes to it is told; one that an earlier failure makes superfluous tells nobody.
-  read.catch(() => {})
-  return read
+const isSmall = ({ size }: { readonly size: number }): boolean => size <= smallBytes
+
+function* batchesOf(changes: HydrateRequest['changes']): Generator<readonly CapturedChange[]> {
+  let batch: CapturedChange[] = []
+  let bytes = 0
+  const take = () => {
+    const taken = batch
+    ;[batch, bytes] = [[], 0]
+    return taken
+  }
+  for (const change of changes) {
+    const size = changedFile(change)?.size ?? 0
+    const isLarge = size > smallBytes
+    if (batch.length > 0 && (isLarge || batch.length === batchChanges || bytes + size > batchBytes))
+      yield take()
+    batch.push(change)
+    bytes += size
+    if (isLarge) yield take()
+  }
+  if (batch.length > 0) yield take()
 }
+
+/** Those of a batch one behind the other; nothing for a large one. */
+async function readSmall(
+  batch: readonly CapturedChange[],
+  { contentOf, contentsOf }: Contents,
+): Promise<Uint8Array> {
+  const files = batch.flatMap((change) => changedFile(change) ?? []).filter(isSmall)
+  const hashes = files.map(({ hash }) => hash)
+  const read = contentsOf?.(hashes) ?? Promise.all(hashes.map((hash) => collect(contentOf(hash))))
+  const contents = await read
+  for (const [at, { size, hash }] of files.entries())
+    if (contents[at]!.length !== size)
+      throw new TuttiError('data_loss', 'The content of a change has another size than it says.', { hash })
+  return Buffer.concat(contents)
+}
+
+const collect = async (chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> =>
+  Buffer.concat(await Array.fromAsync(chunks))
 
 export async function sendChunks(
   call: Sending,

@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash, hash, randomUUID } from 'node:crypto'
 import {
   closeSync,
   fchmodSync,
@@ -26,8 +26,9 @@ import {
 import { openFolder } from './open-folder.ts'
 import { removeEmpty } from './remove-empty.ts'
 
-/** Of a file that is written at once, in bytes. */
-const smallBytes = 64 << 10
+/** A small one comes as a whole. */
+type Content = Uint8Array | AsyncIterable<Uint8Array>
+
 const slash = Buffer.from('/')
 const below = (root: string, path: Uint8Array) => Buffer.concat([Buffer.from(root), slash, path])
 
@@ -35,11 +36,7 @@ const below = (root: string, path: Uint8Array) => Buffer.concat([Buffer.from(roo
  * Makes one path what a change says. Parents are made on the way; a file or link in a parent's place is replaced, never followed. What
  * the file system refuses leaves nothing half made: what was in its way is there again.
  */
-export async function applyChange(
-  root: string,
-  change: CapturedChange,
-  content: AsyncIterable<Uint8Array>,
-): Promise<void> {
+export async function applyChange(root: string, change: CapturedChange, content: Content): Promise<void> {
   const path = changePath(change)
   const problem = pathProblem(path)
   if (problem) {
@@ -104,17 +101,17 @@ function openFolders(path: Buffer): void {
 async function writeFile(
   target: Buffer,
   state: FileState,
-  content: AsyncIterable<Uint8Array>,
+  content: Content,
   inTheWay: SetAside[],
 ): Promise<void> {
   const temporary = besides(target)
   try {
     if (state.fileType === 'symlink') {
       symlinkSync(await collect(content, state), temporary)
+    } else if (content instanceof Uint8Array) {
+      writeSmall(temporary, checkedWhole(content, state), modeOf(state))
     } else {
-      const mode = state.mode === '100755' ? 0o755 : 0o644
-      if (state.size <= smallBytes) writeSmall(temporary, await collect(content, state), mode)
-      else await writeLarge(temporary, checked(content, state), mode)
+      await writeLarge(temporary, checked(content, state), modeOf(state))
     }
     if (lstatSync(target, { throwIfNoEntry: false })?.isDirectory()) inTheWay.push(setAside(target))
     renameSync(temporary, target)
@@ -136,6 +133,8 @@ function writeSmall(path: Buffer, bytes: Uint8Array, mode: number): void {
   }
 }
 
+export const modeOf = ({ mode }: FileState): number => (mode === '100755' ? 0o755 : 0o644)
+
 async function writeLarge(path: Buffer, content: AsyncIterable<Uint8Array>, mode: number): Promise<void> {
   const file = await open(path, 'wx', mode)
   try {
@@ -146,24 +145,29 @@ async function writeLarge(path: Buffer, content: AsyncIterable<Uint8Array>, mode
   }
 }
 
-async function* checked(
-  content: AsyncIterable<Uint8Array>,
-  { path, hash }: FileState,
-): AsyncGenerator<Uint8Array> {
+async function* checked(content: AsyncIterable<Uint8Array>, state: FileState): AsyncGenerator<Uint8Array> {
   const digest = createHash('sha256')
   for await (const chunk of content) {
     digest.update(chunk)
     yield chunk
   }
-  if (`sha256_${digest.digest('hex')}` === hash) return
-  const shown = Buffer.from(path).toString()
-  throw new TuttiError('data_loss', `The content of ${shown} is not that of its hash.`, { hash })
+  if (`sha256_${digest.digest('hex')}` !== state.hash) throw wrongContent(state)
 }
 
-async function collect(content: AsyncIterable<Uint8Array>, state: FileState): Promise<Buffer> {
-  const chunks: Uint8Array[] = []
-  for await (const chunk of checked(content, state)) chunks.push(chunk)
-  return Buffer.concat(chunks)
+/** @throws TuttiError `data_loss` when it is not that of the hash. */
+export function checkedWhole(content: Uint8Array, state: FileState): Uint8Array {
+  if (`sha256_${hash('sha256', content)}` !== state.hash) throw wrongContent(state)
+  return content
+}
+
+function wrongContent({ path, hash }: FileState): TuttiError {
+  const shown = Buffer.from(path).toString()
+  return new TuttiError('data_loss', `The content of ${shown} is not that of its hash.`, { hash })
+}
+
+async function collect(content: Content, state: FileState): Promise<Buffer> {
+  if (content instanceof Uint8Array) return Buffer.from(checkedWhole(content, state))
+  return Buffer.concat(await Array.fromAsync(checked(content, state)))
 }
 
 /**

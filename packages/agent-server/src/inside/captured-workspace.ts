@@ -13,6 +13,7 @@ import {
 } from '@tutti/workspace'
 import type { GitStateReport } from '../port.ts'
 import { applyChange } from './apply-change.ts'
+import type { HostChange } from './receive-changes.ts'
 import type { WrittenWorkspace } from './hydrate.ts'
 import type { IgnoredPaths } from './ignored-paths.ts'
 import type { CapturedRepository } from './repository/captured-repository.ts'
@@ -67,12 +68,6 @@ export interface CapturedWorkspace {
   look(signal: AbortSignal): Promise<WorkspaceSummary>
   /** Takes what has changed for no work of the agent's: the next capture compares with it, and its digest leaves it out. */
   absorb(signal: AbortSignal): Promise<void>
-}
-
-/** What a path is to become, with its content. */
-export interface HostChange {
-  readonly change: CapturedChange
-  readonly content: AsyncIterable<Uint8Array>
 }
 
 export interface Adopted {

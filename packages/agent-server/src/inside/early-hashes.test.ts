@@ -1,6 +1,15 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { lstatSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -28,7 +37,8 @@ const write = (key: string, content: string | Buffer) => {
   writeFileSync(join(root, key), content)
 }
 const statOf = (key: string) => statTuple(lstatSync(join(root, key), { bigint: true }))
-const hashOf = (content: string | Buffer) => `sha256_${createHash('sha256').update(content).digest('hex')}`
+const hashOf = (content: string | Buffer) =>
+  `sha256_${createHash('sha256').update(content).digest('hex')}` as const
 const large = Buffer.alloc(700 << 10, 'large')
 
 test('has the hash of each file that is as it was when it was read, and of no other', async () => {
@@ -58,14 +68,28 @@ test('has the hash of each file that is as it was when it was read, and of no ot
   expect(early.of('changed', statOf('changed'))).toBeUndefined()
 })
 
+test('knows a file that was written as it is said to be, until that is written again', async () => {
+  write('a', 'one')
+  const early = startEarlyHashes(root, [])
+  early.know('a', statOf('a'), hashOf('one'))
+  await early.finish(never)
+  expect(early.of('a', statOf('a'))).toBe(hashOf('one'))
+  rmSync(join(root, 'a'))
+  write('a', 'another one')
+  expect(early.of('a', statOf('a'))).toBeUndefined()
+})
+
 test('the program that runs inside is a thread that waits for each file, in a thread', async () => {
   const cache = fileURLToPath(new URL('../../../../node_modules/.cache/tutti/agent-server', import.meta.url))
   const table = createHashTable(root, ['a', 'folder/b', 'never'])
   const thread = new Worker(await buildAgentServer(cache), { workerData: table })
   const ended = once(thread, 'exit')
-  write('a', 'one')
+  write('part', 'one')
+  renameSync(join(root, 'part'), join(root, 'a'))
   await expect.poll(() => hashOfRow(table, 0, statOf('a'))).toBe(hashOf('one'))
-  write('folder/b', large)
+  write('folder/part', large)
+  // At once: one that is read while it is written has no hash.
+  renameSync(join(root, 'folder/part'), join(root, 'folder/b'))
   await expect.poll(() => hashOfRow(table, 1, statOf('folder/b'))).toBe(hashOf(large))
   setWritten(table)
   await ended

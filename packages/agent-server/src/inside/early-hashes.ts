@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { BlobId } from '@tutti/core'
-import type { StatTuple } from '@tutti/workspace'
+import { sameStat, type StatTuple } from '@tutti/workspace'
 import {
   claimFirst,
   claimLast,
@@ -16,7 +16,7 @@ import {
 
 /**
  * Hashes of the files of a checkout, taken by a thread beside it: git writes one file after the other, and another core can read those that
- * are there. One that is written on afterwards has another stat, and its hash counts for nothing.
+ * are there. What is written here has its hash from that. One that is written on afterwards has another stat, and its hash counts for nothing.
  */
 export interface EarlyHashes {
   /** The time from which on what has changed may have changed without a trace; nanoseconds since the epoch. */
@@ -25,6 +25,8 @@ export interface EarlyHashes {
   written(): void
   /** Takes the hashes of these files, which are there, as well. */
   add(files: readonly string[]): void
+  /** A file that was written with this content, and had this stat then. */
+  know(key: string, stat: StatTuple, hash: BlobId): void
   /** Helps with what is left, and waits for its end. */
   finish(signal: AbortSignal): Promise<void>
   /** The hash of a file that has exactly this stat; undefined when it was not read like that. */
@@ -42,6 +44,7 @@ export function startEarlyHashes(root: string, files: readonly string[]): EarlyH
   const tables: HashTable[] = []
   const threads: Promise<void>[] = []
   const rows = new Map<string, { readonly table: HashTable; readonly row: number }>()
+  const known = new Map<string, { readonly stat: StatTuple; readonly hash: BlobId }>()
   const add = (keys: readonly string[]) => {
     const table = createHashTable(root, keys)
     tables.push(table)
@@ -59,6 +62,9 @@ export function startEarlyHashes(root: string, files: readonly string[]): EarlyH
       add(keys)
       written()
     },
+    know(key, stat, hash) {
+      known.set(key, { stat, hash })
+    },
     async finish(signal) {
       let count = 0
       for (const table of tables)
@@ -72,6 +78,8 @@ export function startEarlyHashes(root: string, files: readonly string[]): EarlyH
       await Promise.all(threads)
     },
     of(key, stat) {
+      const written = known.get(key)
+      if (written && sameStat(written.stat, stat)) return written.hash
       const found = rows.get(key)
       return found && hashOfRow(found.table, found.row, stat)
     },

@@ -1,24 +1,11 @@
 import { TuttiError } from '@tutti/core'
 import { changedFile, pathBytes } from '@tutti/workspace'
-import { contentOf } from '../content-of.ts'
 import type { CallHandler } from '../link/callee.ts'
 import type { CallStream } from '../link/call.ts'
-import {
-  changesEndHead,
-  contentEndHead,
-  contentHead,
-  fromWireChange,
-  toWireChange,
-  type WireChange,
-} from '../wire-change.ts'
+import { contentEndHead, contentHead, toWireChange } from '../wire-change.ts'
 import { createAgentActivity, type AgentActivity } from './agent-activity.ts'
 import { createAgentWork, type AgentWork } from './agent-work.ts'
-import {
-  createCapturedWorkspace,
-  type CaptureOutput,
-  type CapturedWorkspace,
-  type HostChange,
-} from './captured-workspace.ts'
+import { createCapturedWorkspace, type CaptureOutput, type CapturedWorkspace } from './captured-workspace.ts'
 import { diskFull } from './disk-full.ts'
 import { startEgressRelay } from './egress-relay.ts'
 import { endOtherProcesses, otherProcesses } from './end-processes.ts'
@@ -28,6 +15,7 @@ import { agentPaths, hydrateWorkspace, startLaps, type HydrateParams } from './h
 import { createIgnoredPaths } from './ignored-paths.ts'
 import { createPathHints, type PathHints } from './path-hints.ts'
 import { createCapturedRepository, type CapturedRepository } from './repository/captured-repository.ts'
+import { receiveChanges } from './receive-changes.ts'
 import { createWorkspaceLook } from './workspace-look.ts'
 import type { InsideSettings } from './settings.ts'
 import { VanishedFiles } from './vanished-files.ts'
@@ -151,7 +139,9 @@ export function createHandlers(): {
       return need().workspace.look(signal).catch(endWhenVanished)
     },
     async sync(_: unknown, call: CallStream, signal: AbortSignal) {
-      return need().workspace.sync(changesOf(call), captureTo(call), signal).catch(endWhenVanished)
+      return need()
+        .workspace.sync(receiveChanges(call.messages[Symbol.asyncIterator]()), captureTo(call), signal)
+        .catch(endWhenVanished)
     },
     async readFile({ path, maxBytes }: { path: string; maxBytes: number }, call: CallStream) {
       const bytes = await readWorkspaceFile(need().settings.workdir, path, maxBytes)
@@ -183,19 +173,6 @@ export function createHandlers(): {
       if (ready) await endOtherProcesses(ready.settings.isolated, ready.settings.stopGraceMs)
     },
   }
-}
-
-async function* changesOf(call: CallStream): AsyncGenerator<HostChange> {
-  const messages = call.messages[Symbol.asyncIterator]()
-  for (let next = await messages.next(); !next.done; next = await messages.next()) {
-    if (next.value.head === changesEndHead) return
-    const change = fromWireChange(next.value.head as WireChange)
-    const content = contentOf(messages, changedFile(change)?.size ?? 0, next.value.bytes)
-    yield { change, content }
-    // What could not be written comes all the same.
-    for await (const _ of content) void _
-  }
-  throw new TuttiError('cancelled', 'The changes ended before they were whole.')
 }
 
 /** A sandbox whose files have vanished is lost, and its host finds that out as it finds out any other end. */

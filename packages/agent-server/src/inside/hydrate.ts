@@ -2,13 +2,14 @@ import { appendFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { TuttiError } from '@tutti/core'
 import { changedFile, changePath, isEmptyFolder, pathKey, type CapturedChange } from '@tutti/workspace'
-import { contentOf, packOf } from '../content-of.ts'
+import { packOf } from '../content-of.ts'
 import type { CallStream } from '../link/call.ts'
-import { fromWireChange, type WireChange } from '../wire-change.ts'
 import { applyChange } from './apply-change.ts'
 import { startEarlyHashes, type EarlyHashes } from './early-hashes.ts'
+import { createFreshFiles } from './fresh-files.ts'
 import { runGit, type GitRun } from './git.ts'
 import type { Gitlinks } from './submodule-files.ts'
+import { receiveChanges } from './receive-changes.ts'
 import { restoreRepository } from './repository/restore-repository.ts'
 
 export interface HydrateParams {
@@ -132,8 +133,9 @@ export async function hydrateWorkspace(
   // Last: what goes takes its empty parents along.
   const changed: string[] = []
   const emptyFolders = new Map<string, CapturedChange>()
-  for (let next = await messages.next(); !next.done; next = await messages.next()) {
-    const change = fromWireChange(next.value.head as WireChange)
+  const fresh = createFreshFiles(workdir)
+  const rewritten: string[] = []
+  for await (const { change, content } of receiveChanges(messages)) {
     const key = pathKey(changePath(change))
     changed.push(key)
     emptyFolders.delete(key)
@@ -143,11 +145,17 @@ export async function hydrateWorkspace(
       emptyFolders.set(key, change)
       continue
     }
-    const size = changedFile(change)?.size ?? 0
-    await applyChange(workdir, change, contentOf(messages, size, next.value.bytes))
+    const written = fresh.write({ change, content })
+    const hash = changedFile(change)?.hash
+    if (written && hash) {
+      earlyHashes.know(key, written.stat, hash)
+      continue
+    }
+    await applyChange(workdir, change, content)
+    if (isFileMode(expected.get(key)?.mode)) rewritten.push(key)
   }
-  for (const change of emptyFolders.values()) await applyChange(workdir, change, contentOf(messages, 0))
-  earlyHashes.add(changed.filter((key) => isFileMode(expected.get(key)?.mode)))
+  for (const change of emptyFolders.values()) await applyChange(workdir, change, nothing)
+  earlyHashes.add(rewritten)
   const blobs = lap()
   const restored = restoreGit(params, git, workdir, signal)
   restored.catch(() => {})
@@ -156,6 +164,7 @@ export async function hydrateWorkspace(
   return { gitlinks, expected, earlyHashes, changed, restored, times: { clone, blobs } }
 }
 
+const nothing = new Uint8Array()
 const isFileMode = (mode: string | undefined): boolean => mode?.startsWith('100') === true
 
 type RunGit = (args: readonly string[], input?: GitRun['input']) => Promise<Buffer>
