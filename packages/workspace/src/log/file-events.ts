@@ -3,6 +3,7 @@ import type { BlobId } from '@tutti/core'
 import type { ChangedPath, RunEvent } from '@tutti/protocol'
 import { changedFile } from '../file-state.ts'
 
+const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true })
 
 export interface EventPath {
@@ -21,7 +22,7 @@ export function pathFields(path: Uint8Array): EventPath {
 
 /** The bytes of a path that an event carries. */
 export const eventPath = ({ path, pathB64 }: EventPath): Uint8Array =>
-  pathB64 === undefined ? new TextEncoder().encode(path) : Buffer.from(pathB64, 'base64')
+  pathB64 === undefined ? encoder.encode(path) : Buffer.from(pathB64, 'base64')
 
 /** The event that tells of a change that a capture found. */
 export const fileChange = (change: CapturedChange, incarnation: number): RunEvent => ({

@@ -18,6 +18,8 @@ export interface ReadEventsOptions {
   readonly unchecked?: boolean
 }
 
+type LogPage = Awaited<ReturnType<EventLog['read']>>
+
 /** Every event of these types that a log has now, in order, however many pages it takes. */
 export async function* readEvents<T extends RunEvent['type']>(
   eventLog: EventLog,
@@ -26,13 +28,22 @@ export async function* readEvents<T extends RunEvent['type']>(
   signal: AbortSignal,
   { from = 0, until = Number.MAX_SAFE_INTEGER, unchecked = false }: ReadEventsOptions = {},
 ): AsyncGenerator<StoredEvent<T>> {
-  for (let position = from; ;) {
-    const page = await eventLog.read(log, position, { types, until, unchecked }, signal)
+  const read = (position: number) => {
+    const page = eventLog.read(log, position, { types, until, unchecked }, signal)
+    // Whoever comes to it is told; nobody comes when the reader stops before.
+    page.catch(() => {})
+    return page
+  }
+  let position = from
+  for (let next: Promise<LogPage> | undefined = read(position); next;) {
+    const page: LogPage = await next
+    const isLast = page.next >= Math.min(page.head.last, until) || page.next === position
+    position = page.next
+    // While this page is looked at.
+    next = isLast ? undefined : read(position)
     for (const record of page.records) {
       const event = decodeRunEvent(record) as StoredEvent<T>['event']
       yield { event, sequence: record.sequence, at: record.at }
     }
-    if (page.next >= Math.min(page.head.last, until) || page.next === position) return
-    position = page.next
   }
 }

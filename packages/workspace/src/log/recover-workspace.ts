@@ -131,12 +131,15 @@ export async function recoverWorkspace(
         checkpoints.add(event.commit)
         for (const [key, change] of changes) if (!isInNoCommit(change)) changes.delete(key)
         break
-      case 'file_change':
-        changes.set(keyOf(event), changeOfEvent(event))
-        missing.delete(keyOf(event))
+      case 'file_change': {
+        const change = changeOfEvent(event)
+        const key = pathKey(changePath(change))
+        changes.set(key, change)
+        missing.delete(key)
         // Until the capture that it belongs to has ended.
         manifestDigest = undefined
         break
+      }
       case 'file_sync':
         pending.set(event.commandId, changeOfEvent(event))
         break
@@ -146,9 +149,10 @@ export async function recoverWorkspace(
         if (!change) break
         pending.delete(event.commandId)
         const path = changePath(change)
-        changes.set(pathKey(path), change)
-        missing.delete(pathKey(path))
-        synced.set(pathKey(path), path)
+        const key = pathKey(path)
+        changes.set(key, change)
+        missing.delete(key)
+        synced.set(key, path)
         manifestDigest = undefined
         break
       }
