@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Client, Connection } from '@temporalio/client'
 import type { TuttiClient } from '@tutti/client'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
@@ -94,6 +95,20 @@ describe.skipIf(!temporalPath)('SBX-06 nothing remains after the end', { timeout
       .toEqual([])
     expect(Date.now() - stoppedAt).toBeLessThan(5000)
     await nothingLeft(stack, 10_000)
+    expect(groupsOf(ids)).toEqual([])
+    expect(await agent.state()).toBe('IDLE')
+  })
+
+  test('SBX-06 cancelled from outside, as by an operator in the Temporal UI: nothing of the sandbox is left within 5 s', async () => {
+    const agent = await busyAgent()
+    const ids = sandboxIds()
+    const connection = await Connection.connect({ address: stack.ready().temporal_address })
+    try {
+      await new Client({ connection }).workflow.getHandle(`agent/${agent.bcId}`).cancel()
+      await nothingLeft(stack, 5000)
+    } finally {
+      await connection.close()
+    }
     expect(groupsOf(ids)).toEqual([])
     expect(await agent.state()).toBe('IDLE')
   })
