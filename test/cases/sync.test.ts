@@ -272,6 +272,27 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
     expect(local()).toEqual(await listNow(agent))
   })
 
+  test('a recovery by hand tells which edits it could not place, as the sync does', async () => {
+    const agent = await begin()
+    await synced(agent)
+    const { offset } = await agent.waitFor((event) => event.type === 'turn_ended')
+    killAll(sandboxesOf(stack).flat())
+    write('a-large', 'l'.repeat(2_000_000))
+    write('notes.md', 'mine')
+    await synced(agent)
+    const why =
+      /^! a-large: the agent's sandbox cannot have it \(EFBIG\)\. It is larger than a file may be .*$/m
+    const { code, stdout } = await stack.run(['agent', 'recover', agent.bcId, '--at', offset])
+    expect([code, stdout]).toEqual([0, expect.stringMatching(why)])
+    expect(stdout).not.toContain('notes.md')
+    const again = ['agent', 'recover', agent.bcId, '--idempotency-key', 'once']
+    const unplaced = [expect.objectContaining({ path: btoa('a-large'), code: 'EFBIG' })]
+    for (const _ of [1, 2]) expect(await stack.json(again)).toMatchObject({ incarnation: 3, unplaced })
+    expect((await sync(agent)).stdout).toMatch(why)
+    await work(agent, 'cat notes.md')
+    expect(shellOutput(await agent.events()).endsWith('mine')).toBe(true)
+  })
+
   test('a folder that something is in, that another agent has, that another sync has, or that was emptied is refused', async () => {
     const agent = await begin('for i in $(seq 30); do echo $i > many$i; done')
     write('mine', 'm')

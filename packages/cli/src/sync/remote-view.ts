@@ -2,6 +2,7 @@ import { foldersOf } from '@tutti/core'
 import type { RunEvent } from '@tutti/protocol'
 import { changedFile, changePath, pathKey, type CapturedChange } from '@tutti/workspace'
 import { changeOfEvent, eventPath } from '@tutti/workspace/log'
+import { cannotHave } from '../workspace/cannot-have.ts'
 import type { PathState } from './path-state.ts'
 import type { SyncState } from './sync-state.ts'
 
@@ -35,7 +36,7 @@ export function takeEvents(state: SyncState, events: readonly PositionedEvent[])
       const event = JSON.parse(eventJson) as RunEvent
       if (event.type === 'ack') write.acked(event.commandId)
       if (event.type === 'file_sync_failed')
-        write.failed(event.commandId, pathKey(eventPath(event)), whyFailed(event))
+        write.failed(event.commandId, pathKey(eventPath(event)), cannotHave(event.code, event.detail))
       if (event.type !== 'file_change' && event.type !== 'file_sync') continue
       const change = changeOfEvent(event)
       const key = pathKey(changePath(change))
@@ -61,6 +62,3 @@ function replacedBy(state: SyncState, key: string, change: CapturedChange): read
   const onTheWay = [...foldersOf(key)].filter((folder) => state.get(folder).remote !== undefined)
   return changedFile(change) ? [...onTheWay, ...state.below(key)] : onTheWay
 }
-
-const whyFailed = ({ code, detail }: Extract<RunEvent, { type: 'file_sync_failed' }>) =>
-  `the agent's sandbox cannot have it (${code}). ${detail}`
