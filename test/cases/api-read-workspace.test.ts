@@ -1,11 +1,15 @@
 import { execFileSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request as httpRequest } from 'node:http'
-import type { AgentId } from '@tutti/core'
+import { dirname, join } from 'node:path'
+import { Code } from '@connectrpc/connect'
+import { mirrorRefs, type AgentId } from '@tutti/core'
 import { AgentService, RepositoryService } from '@tutti/proto'
 import { encodeOffset, encodeRunEvent, type RunEvent } from '@tutti/protocol'
 import { createTestRepository } from '@tutti/testkit'
 import { startTestApi } from '@tutti/testkit/test-api'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 
 const never = new AbortController().signal
 const pipes = () => process.getActiveResourcesInfo().filter((name) => name === 'PipeWrap').length
@@ -46,21 +50,116 @@ async function begin() {
   })
   const read = async () => {
     const paths: string[] = []
+    const contents: Record<string, string> = {}
     let commit = ''
     for await (const { part } of api.client(AgentService).readWorkspace({ bcId })) {
       if (part.case === 'entry') paths.push(Buffer.from(part.value.path).toString())
+      if (part.case === 'content')
+        contents[paths.at(-1)!] = (contents[paths.at(-1)!] ?? '') + Buffer.from(part.value).toString('latin1')
       if (part.case === 'summary') commit = part.value.commit
     }
-    return { paths: paths.toSorted(), commit }
+    return { paths: paths.toSorted(), contents, commit }
   }
-  return { bcId, baseCommit, write, changed, change, read }
+  const verify = async () => {
+    for await (const { part } of api.client(AgentService).readWorkspace({ bcId, verifyOnly: true }))
+      if (part.case === 'summary') return part.value.manifestDigest
+    return ''
+  }
+  /** As a session makes it, with its packs in the archive. */
+  const checkpoint = async (files: Readonly<Record<string, string>>) => {
+    const changes = Object.entries(files).map(([path, text]) => {
+      const bytes = Buffer.from(text, 'latin1')
+      const content = async function* () {
+        yield bytes
+      }
+      return { path: Buffer.from(path), mode: '100644' as const, size: bytes.length, content }
+    })
+    const ref = mirrorRefs.checkpoint(bcId)
+    const made = { parent: baseCommit, changes, ref, message: 'm', atMs: 0 }
+    const { commit, tree } = await mirror.commit(made, never)
+    await mirror.keepBase(baseCommit, never)
+    await mirror.keep({ commit, onto: baseCommit, base: baseCommit }, never)
+    const event = { commit, tree, filesChanged: changes.length, manifestDigest: '' }
+    await write({ type: 'checkpoint', incarnation: 1, turnId: 't', ...event })
+    const objectOf = (revision: string, store = mirror.path) => {
+      const id = execFileSync('git', ['rev-parse', revision], { cwd: mirror.path, encoding: 'utf8' }).trim()
+      return join(store, 'objects', id.slice(0, 2), id.slice(2))
+    }
+    return { commit, objectOf, archive: join(api.dataDir, 'archive', 'commits', commit.slice(0, 2)) }
+  }
+  return { bcId, baseCommit, write, changed, change, read, verify, checkpoint, mirror }
 }
 
 test('a checkpoint that is lost is passed over: what it had comes from the changes', async () => {
   const { baseCommit, write, change, read } = await begin()
   const lost = { commit: 'c'.repeat(40), tree: 't', filesChanged: 1, manifestDigest: '' }
   await write(change('new'), { type: 'checkpoint', incarnation: 1, turnId: 't', ...lost })
-  expect(await read()).toEqual({ paths: ['new', 'old'], commit: baseCommit })
+  expect(await read()).toMatchObject({ paths: ['new', 'old'], commit: baseCommit })
+})
+
+const damage = {
+  missing: (path: string) => rmSync(path),
+  damaged(path: string) {
+    const bytes = readFileSync(path)
+    bytes[bytes.length >> 1]! ^= 0xff
+    rmSync(path)
+    writeFileSync(path, bytes)
+  },
+}
+
+describe('what the mirror has missing or damaged of a checkpoint comes from the archive', () => {
+  const large = randomBytes(3 << 20).toString('latin1')
+  const files = { a: 'a', 'd/e/f': 'f', 'd/large': large, z: 'z' }
+  const ways = (['missing', 'damaged'] as const).flatMap((how) =>
+    ['^{commit}', '^{tree}', ':d', ':d/e', ':a', ':d/large'].map((what) => [how, what] as const),
+  )
+  test.for(ways)('%s: %s', async ([how, what]) => {
+    const { checkpoint, read, verify } = await begin()
+    const { commit, objectOf } = await checkpoint(files)
+    const [readable, digest] = [await read(), await verify()]
+    expect(readable).toEqual({
+      commit,
+      paths: [...Object.keys(files), 'old'].toSorted(),
+      contents: { ...files, old: 'old' },
+    })
+    damage[how](objectOf(commit + what))
+    expect(await Promise.all([read(), verify()])).toEqual([readable, digest])
+  })
+
+  test('of a large file that was begun the reading ends, and can be done again', async () => {
+    const { checkpoint, read } = await begin()
+    const huge = large.repeat(2)
+    const { commit, objectOf } = await checkpoint({ huge })
+    damage.damaged(objectOf(`${commit}:huge`))
+    await expect(read()).rejects.toMatchObject({ code: Code.Aborted, rawMessage: /^The .* of huge .* again/ })
+    expect((await read()).contents).toMatchObject({ huge })
+  })
+
+  test.for([':a', ':d'])('and where that has not got %s either, it is data_loss', async (what) => {
+    const { checkpoint, read, verify } = await begin()
+    const { commit, objectOf, archive } = await checkpoint(files)
+    damage.missing(objectOf(commit + what))
+    for (const pack of readdirSync(archive)) if (pack.startsWith(commit)) damage.missing(join(archive, pack))
+    const told = { code: Code.DataLoss, rawMessage: expect.stringContaining('tutti agent recover') as string }
+    for (const reading of [read, verify]) {
+      const thrown = await reading().catch((error: unknown) => error)
+      expect(thrown).toMatchObject(told)
+      expect(JSON.stringify(thrown)).toContain(commit)
+    }
+  })
+
+  test('what came from the repository is not ours to bring back', async () => {
+    const { checkpoint, read, mirror } = await begin()
+    const { commit, objectOf } = await checkpoint(files)
+    const [source, packs] = [dirname(mirror.sourceObjects), join(mirror.sourceObjects, 'pack')]
+    for (const name of readdirSync(packs)) {
+      const bytes = readFileSync(join(packs, name))
+      rmSync(join(packs, name))
+      if (name.endsWith('.pack')) execFileSync('git', ['unpack-objects', '-q'], { cwd: source, input: bytes })
+    }
+    damage.missing(objectOf(`${commit}:old`, source))
+    await expect(read()).rejects.toMatchObject({ code: Code.DataLoss, rawMessage: /remove .*\.source\.git/ })
+  })
 })
 
 test('while going back is cut off, the workspace is the earlier one, not half of each', async () => {

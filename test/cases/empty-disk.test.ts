@@ -1,32 +1,25 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TuttiClient } from '@tutti/client'
-import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
+import type { TuttiStack } from '@tutti/testkit'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { shellOutput, startAgent } from './agent-driver.ts'
-import { connect } from './connect.ts'
+import { shellOutput } from './agent-driver.ts'
+import { runStack, type RunningStack } from './run-stack.ts'
 import { script } from './script.ts'
 
 const temporalPath = inject('temporalServer')
 
 describe.skipIf(!temporalPath)('SBX-03 the disk of an idle sandbox is empty', { timeout: 120_000 }, () => {
   let stack: TuttiStack
-  let client: TuttiClient
-  let repository: TestRepository
+  let start: RunningStack['start']
   const folder = mkdtempSync(join(tmpdir(), 'tutti-mirror-'))
 
   beforeAll(async () => {
-    stack = await createTuttiStack({ temporalPath: temporalPath! })
-    await stack.start()
-    client = connect(stack)
-    repository = createTestRepository({ 'README.md': 'hello\n' })
+    const running = await runStack()
+    ;({ stack, start } = running)
+    return running.remove
   })
-  afterAll(async () => {
-    await stack.remove()
-    repository.remove()
-    rmSync(folder, { recursive: true })
-  })
+  afterAll(() => rmSync(folder, { recursive: true }))
 
   const files = () => readdirSync(folder).filter((name) => name !== '.tutti')
   /** Empties the folders that an idle sandbox writes to, below the feet of its agent server. */
@@ -42,11 +35,7 @@ describe.skipIf(!temporalPath)('SBX-03 the disk of an idle sandbox is empty', { 
   }
 
   test('SBX-03 no deletion is logged, a mirror keeps its files, and it is recovered before anything runs', async () => {
-    const agent = await startAgent(client, {
-      prompt: script('run: for i in $(seq 2000); do echo $i > n$i; done'),
-      repository: repository.path,
-      agent: 'embedded:scripted',
-    })
+    const agent = await start('run: for i in $(seq 2000); do echo $i > n$i; done')
     expect((await agent.rest()).state?.reason).toBe('completed')
     const before = await agent.events()
     const mirror = stack.cli(['sync', agent.bcId, folder])

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { TuttiClient } from '@tutti/client'
-import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
-import { shellOutput, startAgent, type Logged } from './agent-driver.ts'
-import { connect } from './connect.ts'
+import type { TuttiStack } from '@tutti/testkit'
+import { beforeAll, describe, expect, inject, test } from 'vitest'
+import { shellOutput, type Logged } from './agent-driver.ts'
+import { runStack, type RunningStack } from './run-stack.ts'
 import { script } from './script.ts'
 
 const temporalPath = inject('temporalServer')
@@ -11,28 +11,16 @@ const temporalPath = inject('temporalServer')
 describe.skipIf(!temporalPath)('SEC-06 a sandbox with a small disk', { timeout: 120_000 }, () => {
   let stack: TuttiStack
   let client: TuttiClient
-  let repository: TestRepository
+  let start: RunningStack['start']
 
   beforeAll(async () => {
-    stack = await createTuttiStack({
-      temporalPath: temporalPath!,
-      env: { TUTTI_MAX_SANDBOXES: '4', TUTTI_SANDBOX_DISK: '48MiB' },
-    })
-    await stack.start()
-    client = connect(stack)
-    repository = createTestRepository({ 'README.md': 'hello\n' })
-  })
-  afterAll(async () => {
-    await stack.remove()
-    repository.remove()
+    const running = await runStack({ TUTTI_MAX_SANDBOXES: '4', TUTTI_SANDBOX_DISK: '48MiB' })
+    ;({ stack, client, start } = running)
+    return running.remove
   })
 
   const work = async (...lines: readonly string[]) => {
-    const agent = await startAgent(client, {
-      prompt: script(...lines),
-      repository: repository.path,
-      agent: 'embedded:scripted',
-    })
+    const agent = await start(...lines)
     await agent.rest()
     return { agent, events: await agent.events() }
   }
@@ -42,13 +30,9 @@ describe.skipIf(!temporalPath)('SEC-06 a sandbox with a small disk', { timeout: 
   const diskLimit = { reason: 'resource_limit', detail: expect.stringMatching(/disk space.*sandbox\.disk/) }
 
   test('SEC-06 a file that takes more than half of it is captured while the agent works, and outlives it', async () => {
-    const agent = await startAgent(client, {
-      prompt: script(
-        'run: head -c 35000000 /dev/urandom > large; sha256sum large; until [ -e go ]; do sleep 0.1; done; echo 1 > small',
-      ),
-      repository: repository.path,
-      agent: 'embedded:scripted',
-    })
+    const agent = await start(
+      'run: head -c 35000000 /dev/urandom > large; sha256sum large; until [ -e go ]; do sleep 0.1; done; echo 1 > small',
+    )
     await agent.waitFor((event) => event.type === 'file_change' && event.path === 'large')
     await client.agents.fileSync({ bcId: agent.bcId, files: [{ path: Buffer.from('go'), mode: '040000' }] })
     await agent.rest()

@@ -4,10 +4,10 @@ import { reasons } from '@tutti/core'
 import type { TuttiClient } from '@tutti/client'
 import type { RecoverAgentResponse } from '@tutti/proto'
 import type { RunEvent } from '@tutti/protocol'
-import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
+import type { TestRepository, TuttiStack } from '@tutti/testkit'
+import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { shellOutput, startAgent, type AgentDriver } from './agent-driver.ts'
-import { connect } from './connect.ts'
+import { runStack, type RunningStack } from './run-stack.ts'
 import { killAll, sandboxesOf, signalAll } from './sandboxes.ts'
 import { script } from './script.ts'
 
@@ -17,27 +17,17 @@ describe.skipIf(!temporalPath)('a recovery by hand', { timeout: 120_000 }, () =>
   let stack: TuttiStack
   let client: TuttiClient
   let repository: TestRepository
+  let start: RunningStack['start']
 
   beforeAll(async () => {
-    stack = await createTuttiStack({
-      temporalPath: temporalPath!,
-      env: { TUTTI_MAX_SANDBOXES: '2', TUTTI_STOP_ANSWER: '2s', TUTTI_CAPTURE_INTERVAL: '300ms' },
-    })
-    await stack.start()
-    client = connect(stack)
-    repository = createTestRepository({ kept: 'k' })
-  })
-  afterAll(async () => {
-    await stack.remove()
-    repository.remove()
+    const running = await runStack(
+      { TUTTI_MAX_SANDBOXES: '2', TUTTI_STOP_ANSWER: '2s', TUTTI_CAPTURE_INTERVAL: '300ms' },
+      { kept: 'k' },
+    )
+    ;({ stack, client, repository, start } = running)
+    return running.remove
   })
 
-  const start = (...lines: string[]) =>
-    startAgent(client, {
-      prompt: script(...lines),
-      repository: repository.path,
-      agent: 'embedded:scripted',
-    })
   const recover = (agent: AgentDriver, idempotencyKey = '') =>
     client.agents.recoverAgent({ bcId: agent.bcId, idempotencyKey })
   const inWorkspace = async (agent: AgentDriver, path: string) => {

@@ -2,11 +2,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Client, Connection } from '@temporalio/client'
 import type { TuttiClient } from '@tutti/client'
-import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
-import { startAgent, type AgentDriver } from './agent-driver.ts'
-import { connect } from './connect.ts'
+import type { TestRepository, TuttiStack } from '@tutti/testkit'
+import { afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import type { AgentDriver } from './agent-driver.ts'
 import { nothingLeft } from './nothing-left.ts'
+import { runStack, type RunningStack } from './run-stack.ts'
 import { script } from './script.ts'
 
 const temporalPath = inject('temporalServer')
@@ -26,19 +26,12 @@ describe.skipIf(!temporalPath)('SBX-06 nothing remains after the end', { timeout
   let stack: TuttiStack
   let client: TuttiClient
   let repository: TestRepository
+  let startOne: RunningStack['start']
 
   beforeAll(async () => {
-    stack = await createTuttiStack({
-      temporalPath: temporalPath!,
-      env: { TUTTI_MAX_SANDBOXES: '4', TUTTI_INACTIVITY: '2s' },
-    })
-    await stack.start()
-    client = connect(stack)
-    repository = createTestRepository({ 'README.md': 'hello\n' })
-  })
-  afterAll(async () => {
-    await stack.remove()
-    repository.remove()
+    const running = await runStack({ TUTTI_MAX_SANDBOXES: '4', TUTTI_INACTIVITY: '2s' })
+    ;({ stack, client, repository, start: startOne } = running)
+    return running.remove
   })
 
   /** One that a failed test has left in the middle must not fail the next one. */
@@ -47,12 +40,7 @@ describe.skipIf(!temporalPath)('SBX-06 nothing remains after the end', { timeout
     for (const { bcId } of started.splice(0)) await client.agents.stopAgent({ bcId })
   })
   const start = async (...lines: readonly string[]) => {
-    const prompt = script(...lines)
-    const agent = await startAgent(client, {
-      prompt,
-      repository: repository.path,
-      agent: 'embedded:scripted',
-    })
+    const agent = await startOne(...lines)
     started.push(agent)
     return agent
   }

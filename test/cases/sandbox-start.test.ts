@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { durationFromMs } from '@bufbuild/protobuf/wkt'
 import type { TuttiClient } from '@tutti/client'
 import { BackgroundComposerStatus, Isolation } from '@tutti/proto'
-import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
+import type { TestRepository, TuttiStack } from '@tutti/testkit'
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { driveAgent, startAgent, type AgentDriver } from './agent-driver.ts'
 import { connect } from './connect.ts'
 import { nothingLeft } from './nothing-left.ts'
+import { runStack } from './run-stack.ts'
 
 const temporalPath = inject('temporalServer')
 
@@ -19,19 +20,11 @@ describe.skipIf(!temporalPath)('SBX-04 how a sandbox starts', { timeout: 120_000
   const flags = mkdtempSync(join(tmpdir(), 'tutti-flags-'))
 
   beforeAll(async () => {
-    stack = await createTuttiStack({
-      temporalPath: temporalPath!,
-      env: { TUTTI_MAX_SANDBOXES: '4', TUTTI_HEARTBEAT_TIMEOUT: '2s' },
-    })
-    await stack.start()
-    client = connect(stack)
-    repository = createTestRepository({ 'README.md': 'hello\n' })
+    const running = await runStack({ TUTTI_MAX_SANDBOXES: '4', TUTTI_HEARTBEAT_TIMEOUT: '2s' })
+    ;({ stack, client, repository } = running)
+    return running.remove
   })
-  afterAll(async () => {
-    await stack.remove()
-    repository.remove()
-    rmSync(flags, { recursive: true })
-  })
+  afterAll(() => rmSync(flags, { recursive: true }))
 
   const withSetup = (setupCommand: string, readyMs: number) =>
     startAgent(client, {

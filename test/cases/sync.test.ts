@@ -80,11 +80,12 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
     stack.run(['sync', agent.bcId, folder, '--once', ...flags])
   async function synced(agent: AgentDriver, ...flags: readonly string[]): Promise<string[]> {
     const { code, stdout, stderr } = await sync(agent, ...flags)
-    expect([code, stderr]).toEqual([0, ''])
-    return stdout
-      .split('\n')
-      .filter((line) => line !== '')
-      .toSorted()
+    const lines = stdout.split('\n').filter((line) => line !== '')
+    const isApart = lines.some((line) => line.startsWith('!'))
+    expect([code, stderr]).toEqual(
+      isApart ? [9, expect.stringMatching(/^Not in step: \d+ paths?;/)] : [0, ''],
+    )
+    return lines.toSorted()
   }
   const at = (...names: readonly string[]) => join(folder, ...names)
   const read = (name: string) => readFileSync(at(name), 'utf8')
@@ -147,8 +148,8 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
     write('notes.md', 'mine')
     const told = await synced(agent, '--ignore-case')
     expect(told).toEqual([
-      '! Foo.ts: its name is that of foo.ts on a disk that ignores case',
-      '! SRC/c.ts: its name is that of src on a disk that ignores case',
+      '! Foo.ts: its name is that of foo.ts on a disk that ignores case; have one of them renamed',
+      '! SRC/c.ts: its name is that of src on a disk that ignores case; have one of them renamed',
       expect.stringMatching(
         /^→ {2}yours is kept: notes\.md: the agent's version stays in its history as sha256_/,
       ),
@@ -176,12 +177,46 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
     write('src/deep/only.txt', 'mine too')
     await work(agent, 'rm -r src; echo flat > src; printf same > both.txt')
     write('both.txt', 'same')
-    await synced(agent)
+    expect((await synced(agent)).filter((line) => line.startsWith('!'))).toEqual([])
     // The folder of the user's is there, and their file in it: the agent's file of that name is in the way, and gives way.
     expect(read('src/a.ts')).toBe('mine')
     expect(read('src/deep/only.txt')).toBe('mine too')
     expect(existsSync(at('src/deep/b.ts'))).toBe(false)
     await synced(agent)
+    expect(local()).toEqual(await listNow(agent))
+  })
+
+  test('a file in the place of a folder, and a folder in that of a file, take one run, both ways', async () => {
+    const agent = await begin('mkdir -p d/e; echo 1 > d/e/f; echo 1 > d/g; echo 1 > flat')
+    await synced(agent)
+    await work(agent, 'rm -r d flat; echo file > d; mkdir flat; echo in > flat/in')
+    expect(await synced(agent)).toEqual(
+      ['← d', '← flat/in', '←  deleted d/e/f', '←  deleted d/g', '←  deleted flat'].toSorted(),
+    )
+    expect([read('d'), read('flat/in')]).toEqual(['file\n', 'in\n'])
+
+    rmSync(at('d'))
+    rmSync(at('flat'), { recursive: true })
+    write('d/x', 'mine')
+    write('flat', 'mine too')
+    expect(await synced(agent)).toEqual(['→ d', '→ d/x', '→ flat', '→ flat/in'])
+    await work(agent, 'cat d/x flat')
+    expect(shellOutput(await agent.events()).endsWith('minemine too')).toBe(true)
+    expect(await synced(agent)).toEqual([])
+    expect(local()).toEqual(await listNow(agent))
+  })
+
+  test('the user’s own file in the place of a folder that the agent made, and of one that it left, are in step after one run', async () => {
+    const agent = await begin('echo 1 > one; mkdir two; echo 2 > two/in')
+    await synced(agent)
+    await work(agent, 'rm one; mkdir one; echo in > one/in; rm -r two; echo 2 > two')
+    killAll(sandboxesOf(stack).flat())
+    write('one', 'mine')
+    write('two/mine', 'mine')
+    const told = await synced(agent)
+    expect(told.filter((line) => line.startsWith('!'))).toEqual([])
+    expect([read('one'), read('two/mine'), existsSync(at('two/in'))]).toEqual(['mine', 'mine', false])
+    expect(await synced(agent)).toEqual([])
     expect(local()).toEqual(await listNow(agent))
   })
 
@@ -192,7 +227,7 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
     execFileSync('git', ['init', '-q'], { cwd: folder })
     const head = readFileSync(at('.git/HEAD'), 'utf8')
     expect((await synced(agent)).filter((line) => line.startsWith('!'))).toEqual([
-      '! .tutti/sync.sqlite: the name is taken by the state of the sync',
+      '! .tutti/sync.sqlite: the name is taken by the state of the sync; rename it where it comes from',
     ])
     write('node_modules/p/index.js', '1')
     write('debug.log', 'l')
@@ -221,8 +256,8 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
     await agent.seen((event) => event.type === 'ack')
     const told =
       "! a-large: the agent's sandbox cannot have it (EFBIG). It is larger than a file may be in a sandbox (sandbox.file_size): make it smaller, or give agents more."
-    expect(await synced(agent)).toEqual([told])
-    expect(await synced(agent)).toEqual([])
+    // Each run tells it, as it stays away.
+    for (const _ of [1, 2]) expect(await synced(agent)).toEqual([told])
     expect((await stack.run(['agent', 'events', agent.bcId])).stdout).toContain('a-large  (EFBIG)')
     killAll(sandboxesOf(stack).flat())
     await work(agent, 'cat notes.md; test ! -e a-large; echo new > new.txt')
@@ -237,12 +272,41 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
     expect(local()).toEqual(await listNow(agent))
   })
 
+  test('a recovery by hand tells which edits it could not place, as the sync does', async () => {
+    const agent = await begin()
+    await synced(agent)
+    const { offset } = await agent.waitFor((event) => event.type === 'turn_ended')
+    killAll(sandboxesOf(stack).flat())
+    write('a-large', 'l'.repeat(2_000_000))
+    write('notes.md', 'mine')
+    await synced(agent)
+    const why =
+      /^! a-large: the agent's sandbox cannot have it \(EFBIG\)\. It is larger than a file may be .*$/m
+    const { code, stdout } = await stack.run(['agent', 'recover', agent.bcId, '--at', offset])
+    expect([code, stdout]).toEqual([0, expect.stringMatching(why)])
+    expect(stdout).not.toContain('notes.md')
+    const again = ['agent', 'recover', agent.bcId, '--idempotency-key', 'once']
+    const unplaced = [expect.objectContaining({ path: btoa('a-large'), code: 'EFBIG' })]
+    for (const _ of [1, 2]) expect(await stack.json(again)).toMatchObject({ incarnation: 3, unplaced })
+    expect((await sync(agent)).stdout).toMatch(why)
+    await work(agent, 'cat notes.md')
+    expect(shellOutput(await agent.events()).endsWith('mine')).toBe(true)
+  })
+
   test('a folder that something is in, that another agent has, that another sync has, or that was emptied is refused', async () => {
     const agent = await begin('for i in $(seq 30); do echo $i > many$i; done')
     write('mine', 'm')
     const full = await sync(agent)
     expect([full.code, full.stderr]).toEqual([1, expect.stringContaining('Something is in')])
+    expect(full.stderr).toMatch(/\nnext: the same command with a new or an empty folder$/m)
     expect(readdirSync(folder)).toEqual(['mine'])
+    const inFile = await stack.run(['sync', agent.bcId, at('mine'), '--once'])
+    expect([inFile.code, inFile.stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /^error\[failed_precondition\]: .* cannot be used: EEXIST.*\nnext: make it a folder /,
+      ),
+    ])
     unlinkSync(at('mine'))
     await synced(agent)
 
@@ -267,6 +331,7 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
     const before = await fileEvents(agent)
     const emptied = await sync(agent)
     expect([emptied.code, emptied.stderr]).toEqual([1, expect.stringContaining('--allow-deletions')])
+    expect(emptied.stderr).toMatch(/^next: put them back, or the same command with --allow-deletions$/m)
     expect(await fileEvents(agent)).toBe(before)
     await synced(agent, '--allow-deletions')
     expect(local()).toEqual(await listNow(agent))

@@ -1,9 +1,8 @@
+import { longestTimer } from '@tutti/core'
 import type { ActivityDeps } from './deps.ts'
 import type { HostSession } from './sessions.ts'
 import type { TurnControl } from './turn-control.ts'
 
-/** A timer takes no longer time than this, in milliseconds; no turn does either. */
-const longestTimer = 2 ** 31 - 1
 /** Until a workflow that has not given its sandbox up is asked once more, in milliseconds. */
 const askAgainMs = 2000
 
@@ -36,6 +35,7 @@ export function watchEndOfLife(
   const left = moveAt - clock.now()
   // At once, since one that stood idle may be gone by now: that is no loss.
   if (left <= 0) move()
+  // No turn is longer than a timer.
   const timer = left > 0 && left <= longestTimer ? setTimeout(move, left) : undefined
   return () => clearTimeout(timer)
 }

@@ -37,3 +37,14 @@ test('what a file said is told with the file and its key, what a flag said with 
   expect(nameFile(error, 'e.yaml', { file: 'e.yaml', childTimeout: '0s' })).toBe(error)
   expect(nameFile(error, undefined, {})).toBe(error)
 })
+
+test.each([
+  ['sync', 'data_loss', {}, 'tutti agent recover'],
+  ['agent workspace', 'data_loss', {}, 'tutti agent recover'],
+  ['sync', 'failed_precondition', {}, 'tutti agent get'],
+  ['run', 'data_loss', {}, 'tutti doctor'],
+  ['sync', 'failed_precondition', { next: 'put it\u001b[2J back' }, 'put it\\x1b[2J back'],
+] as const)('what to do next about an error of %j: %s %j', (command, code, detail, next) => {
+  const text = describeError(new TuttiError(code, 'm', detail), command, 'tutti', pc.createColors(false))
+  expect(text.split('\nnext: ')[1]).toBe(next)
+})

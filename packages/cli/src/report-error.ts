@@ -2,26 +2,27 @@ import { errorCodes, reasons, type ErrorCode, type Reason, type TuttiError } fro
 import { flagOfField } from './flag-of-field.ts'
 import type { Palette } from './output/output.ts'
 import { quoteWord } from './output/quote-word.ts'
-import { safeText } from './output/terminal-text.ts'
+import { safeLine, safeText } from './output/terminal-text.ts'
 
-/** What to run next, per code; the command that failed knows better when its message says so. */
+/** What to run next, per code; what threw the error may know better and says so as its detail `next`. */
 const nextCommand: Record<ErrorCode, (command: string, tutti: string) => string> = {
   invalid_argument: (command, tutti) => `${tutti} ${command} --help`,
   unauthenticated: () => 'set TUTTI_API_KEY to a key of that server',
   permission_denied: (_command, tutti) => `${tutti} doctor`,
   not_found: listOf,
   already_exists: listOf,
-  failed_precondition: (command, tutti) =>
-    `${tutti} ${command.startsWith('agent ') ? 'agent get' : 'doctor'}`,
+  failed_precondition: (command, tutti) => `${tutti} ${isOfAgent(command) ? 'agent get' : 'doctor'}`,
   aborted: () => 'the same command again',
   out_of_range: (command, tutti) => `${tutti} ${command} without --from`,
   resource_exhausted: (_command, tutti) => `${tutti} agent list`,
   deadline_exceeded: () => 'the same command again',
   cancelled: (command, tutti) => `${tutti} ${command} --help`,
   unavailable: (_command, tutti) => `${tutti} dev`,
-  data_loss: (_command, tutti) => `${tutti} doctor`,
+  data_loss: (command, tutti) => `${tutti} ${isOfAgent(command) ? 'agent recover' : 'doctor'}`,
   internal: (_command, tutti) => `${tutti} doctor`,
 }
+
+const isOfAgent = (command: string) => /^(agent .*|sync)$/.test(command)
 
 function listOf(command: string, tutti: string): string {
   const noun = command.split(' ')[0] ?? ''
@@ -38,7 +39,10 @@ export function describeError(error: TuttiError, command: string, tutti: string,
   // Where the server names its field, the person should read what they wrote.
   const message = safeText(replaceName(error.message, field, flag), { colors: false })
   const where = flag !== '' && !message.includes(flag) ? ` (${safeText(flag, { colors: false })})` : ''
-  return `${paint.red(`error[${error.code}]:`)} ${message}${where}\n${paint.dim('next:')} ${nextCommand[error.code](command, tutti).replace('  ', ' ')}${dataDirOf(error)}`
+  const own = error.detail['next']
+  const next =
+    typeof own === 'string' ? safeLine(own) : nextCommand[error.code](command, tutti).replace('  ', ' ')
+  return `${paint.red(`error[${error.code}]:`)} ${message}${where}\n${paint.dim('next:')} ${next}${dataDirOf(error)}`
 }
 
 /** A plain word is the field's name only where the message begins with it; within a sentence it is a word. */

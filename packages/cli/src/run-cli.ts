@@ -63,7 +63,7 @@ export function commandPath(program: Command, argv: readonly string[]): string {
 
 /** Puts the id that was given behind a hint that needs one. */
 const withId = (text: string, argv: readonly string[]): string =>
-  text.endsWith('tutti agent get')
+  /tutti agent (get|recover)$/.test(text)
     ? `${text} ${safeLine(argv.find((word) => word.startsWith('bc-')) ?? 'ID')}`
     : text
 

@@ -39,6 +39,7 @@ export type { Clock } from './clock.ts'
 export { systemClock } from './system-clock.ts'
 export { createManualClock, type ManualClock } from './manual-clock.ts'
 export { limits } from './limits.ts'
+export { longestTimer } from './longest-timer.ts'
 export { mountProblem } from './mount-problem.ts'
 export { settings, type Setting, type SettingName } from './config.ts'
 export {

@@ -18,22 +18,31 @@ export async function* treeFiles(
   signal: AbortSignal,
   only: (path: Uint8Array) => boolean = () => true,
 ): AsyncGenerator<TreeFile> {
-  const listing = await git.bytes(['ls-tree', '-r', '-z', '-l', checkHash(commit, 'commit')], {
-    gitDir,
-    signal,
-    maxBytes: 512 << 20,
-  })
+  const lost = (what: string, cause?: unknown) =>
+    new TuttiError('data_loss', `Of commit ${commit} the mirror lacks ${what}.`, { commit }, cause)
+  /** git could read, and judged: what the host lacks has a code of its own. */
+  const judged = (thrown: unknown, what: string) =>
+    thrown instanceof TuttiError && thrown.code === 'internal' ? lost(what, thrown) : thrown
+  const listing = await git
+    .bytes(['ls-tree', '-r', '-z', '-l', checkHash(commit, 'commit')], {
+      gitDir,
+      signal,
+      maxBytes: 512 << 20,
+    })
+    .catch((thrown: unknown) => {
+      throw judged(thrown, 'itself or a folder')
+    })
   const entries = [...entriesIn(listing)].filter(({ path }) => only(path))
   if (entries.length === 0) return
   const input = Buffer.from(entries.map(({ oid }) => `${oid}\n`).join(''))
   const output = createByteReader(
     git.stream(['cat-file', '--batch'], { gitDir, signal, input, timeoutMs: limitMs }),
+    (thrown) => judged(thrown, 'contents'),
   )
   try {
     for (const { path, mode, size } of entries) {
       const header = await output.line()
-      if (!header.endsWith(` blob ${size}`))
-        throw new TuttiError('data_loss', `The mirror lacks the content of ${path.toString()}.`, { commit })
+      if (!header.endsWith(` blob ${size}`)) throw lost(`the content of ${path.toString()}`)
       yield { path, mode, size, content: output.bytes(size) }
       await output.rest()
       await output.line()
@@ -43,21 +52,24 @@ export async function* treeFiles(
   }
 }
 
+/** The size of what git cannot read is no number. */
 function* entriesIn(listing: Buffer) {
   for (const line of listing.toString('latin1').split('\0')) {
     const [, mode = '', oid = '', size = '', path = ''] =
-      /^(\d{6}) blob ([0-9a-f]+) +(\d+)\t([^]*)$/.exec(line) ?? []
+      /^(\d{6}) blob ([0-9a-f]+) +(\d+|BAD)\t([^]*)$/.exec(line) ?? []
     if (isContentMode(mode)) yield { path: Buffer.from(path, 'latin1'), mode, oid, size: Number(size) }
   }
 }
 
 /** Lines and counted bytes of a stream, one after the other. */
-function createByteReader(stream: AsyncGenerator<Uint8Array>) {
+function createByteReader(stream: AsyncGenerator<Uint8Array>, judged: (thrown: unknown) => unknown) {
   let rest: Buffer = Buffer.alloc(0)
   /** Of the bytes that were asked for. */
   let left = 0
   const more = async () => {
-    const next = await stream.next()
+    const next = await stream.next().catch((thrown: unknown) => {
+      throw judged(thrown)
+    })
     if (next.done) throw new TuttiError('data_loss', 'git ended before it had given everything.')
     rest = rest.length === 0 ? Buffer.from(next.value) : Buffer.concat([rest, next.value])
   }

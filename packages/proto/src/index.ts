@@ -209,6 +209,7 @@ export {
   FileSyncRequestSchema,
   FileSyncResponseSchema,
   SyncedFileSchema,
+  UnplacedPathSchema,
   PendingFileSchema,
   ReadWorkspaceRequestSchema,
   ReadWorkspaceResponseSchema,

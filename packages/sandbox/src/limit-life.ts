@@ -1,8 +1,6 @@
-import type { Clock } from '@tutti/core'
+import { longestTimer, type Clock } from '@tutti/core'
 import type { HostSandboxProvider, Sandbox, SandboxRef } from './port.ts'
 
-/** A timer takes no longer time than this, in milliseconds. */
-const longestTimer = 2 ** 31 - 1
 /** Until a sandbox that could not be ended is ended once more, in milliseconds. */
 const againMs = 1000
 

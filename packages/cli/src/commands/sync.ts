@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { openSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { reasons } from '@tutti/core'
 import { pathBytes } from '@tutti/workspace'
 import type { Command } from 'commander'
 import type { Cli } from '../cli.ts'
@@ -44,7 +45,7 @@ export function addSync(program: Command, cli: Cli): void {
         const client = await context.connect()
         const bcId = await resolveAgentId(client, id, signal)
         const folder = resolve(deps.cwd, dir)
-        await runSync({
+        const apart = await runSync({
           client: async () => (await context.tryConnect()) ?? client,
           bcId,
           folder,
@@ -56,7 +57,10 @@ export function addSync(program: Command, cli: Cli): void {
           say: (text) => output.say(safeLine(text)),
           signal,
         })
-        if (background) stayBehind(output, folder)
+        if (background) return stayBehind(output, folder)
+        if (apart === 0 || !once) return 0
+        output.say(`Not in step: ${apart === 1 ? '1 path' : `${apart} paths`}; "!" says why, and what to do.`)
+        return reasons.delivery_failed.exit
       }),
     )
 }

@@ -1,7 +1,8 @@
 import { create } from '@bufbuild/protobuf'
-import { AgentSchema } from '@tutti/proto'
+import { AgentSchema, CloudAgentWorkflowStatus } from '@tutti/proto'
 import { expect, test } from 'vitest'
-import { agentDetails } from './agent-lines.ts'
+import { agentDetails, agentTable } from './agent-lines.ts'
+import { eventText } from './event-text.ts'
 
 test('an agent that asks: the question, its options and default, and how to answer', () => {
   const question = {
@@ -25,4 +26,48 @@ test('an agent that failed: what the failure said, with control characters made 
   expect(agentDetails(create(AgentSchema, { detail }), 0).at(-1)).toBe(
     'The setup command ended with exit code 1.\nno \\x1b[2Jcache',
   )
+})
+
+const inError = (reason: string, queuedTurns: number, paused = false) =>
+  create(AgentSchema, {
+    bcId: 'bc-1',
+    workflowStatus: CloudAgentWorkflowStatus.ERROR,
+    state: { reason, queuedTurns, paused },
+  })
+const recover = ' "tutti agent recover bc-1" makes a sandbox alone, to see whether it stays.'
+
+test.each([
+  [
+    inError('sandbox_lost', 2),
+    `2 turns wait: a message or "tutti agent resume bc-1" goes on with what waits, in a new sandbox.${recover}`,
+  ],
+  [inError('sandbox_lost', 0), `A message goes on in a new sandbox.${recover}`],
+  [
+    inError('sandbox_lost', 1, true),
+    `1 turn waits: "tutti agent resume bc-1" goes on with what waits, in a new sandbox.${recover}`,
+  ],
+  [
+    inError('agent_error', 1),
+    '1 turn waits: a message or "tutti agent resume bc-1" goes on with what waits.',
+  ],
+])(
+  'what moves an agent on that stands in ERROR: $state.reason, $state.queuedTurns waiting',
+  (agent, text) => {
+    expect(agentDetails(agent, 0).at(-1)).toBe(text)
+  },
+)
+
+test('the list and the log say it too, and only of agents that stand still', () => {
+  const on = 'a message or "tutti agent resume ID" goes on with what waits'
+  expect(agentTable([inError('sandbox_lost', 2)], 0).slice(1)).toEqual([
+    expect.stringContaining('ERROR (sandbox_lost), 2 waiting'),
+    '',
+    `Where turns wait in ERROR, ${on}; "tutti agent get ID" says more.`,
+  ])
+  expect(agentTable([inError('agent_error', 0)], 0)).toHaveLength(2)
+  const status = { type: 'status', paused: false, queued: 2, hadSandbox: true } as const
+  expect(eventText({ ...status, status: 'ERROR', reason: 'sandbox_lost' })?.text).toContain(
+    `waiting turns: 2; ${on}`,
+  )
+  expect(eventText({ ...status, status: 'RUNNING' })?.text).not.toContain(on)
 })

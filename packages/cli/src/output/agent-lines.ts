@@ -4,6 +4,7 @@ import { formatDuration } from '../values/duration.ts'
 import { table } from './table.ts'
 import { answerCommand } from './question-words.ts'
 import { safeLine, safeText } from './terminal-text.ts'
+import { wayOn, waysOn } from './way-on.ts'
 
 /** `IDLE`, `IDLE+paused`, `ERROR (timeout)`. */
 export function agentStatusText(workflowStatus: number, state: AgentExtensions | undefined): string {
@@ -27,18 +28,27 @@ export const timestampMs = (time: { readonly seconds: bigint; readonly nanos: nu
 export const ago = (ms: number, now: number): string => (ms === 0 ? '' : `${formatDuration(now - ms)} ago`)
 
 export function agentTable(agents: readonly Agent[], now: number): string[] {
-  return table([
+  const stuck = agents.filter((agent) => isInError(agent) && (agent.state?.queuedTurns ?? 0) > 0)
+  const lines = table([
     ['ID', 'STATUS', 'TURNS', 'FILES', 'UPDATED', 'TITLE'],
     ...agents.map((agent) => [
       safeLine(agent.bcId),
-      agentStatusText(agent.workflowStatus, agent.state),
+      agentStatusText(agent.workflowStatus, agent.state) +
+        (stuck.includes(agent) ? `, ${agent.state!.queuedTurns} waiting` : ''),
       String(agent.completedTurns),
       String(agent.filesChanged),
       ago(timestampMs(agent.updatedAt), now),
       safeLine(agent.title),
     ]),
   ])
+  if (stuck.length > 0) {
+    const paused = stuck.every(({ state }) => state?.paused === true)
+    lines.push('', `Where turns wait in ERROR, ${wayOn(paused, 'ID')}; "tutti agent get ID" says more.`)
+  }
+  return lines
 }
+
+const isInError = ({ workflowStatus }: Agent) => workflowStatusFromWire(workflowStatus) === 'ERROR'
 
 /** Everything about one agent. */
 export function agentDetails(agent: Agent, now: number): string[] {
@@ -69,6 +79,8 @@ export function agentDetails(agent: Agent, now: number): string[] {
     lines.push(`Answer with: ${answerCommand(agent.bcId)}`)
   }
   if (agent.detail !== '') lines.push('', safeText(agent.detail.trimEnd(), { colors: false }))
+  const ways = state && isInError(agent) ? waysOn(state, safeLine(agent.bcId)) : undefined
+  if (ways !== undefined) lines.push('', ways)
   if (agent.summary !== '') lines.push('', safeText(agent.summary, { colors: false }))
   return lines
 }

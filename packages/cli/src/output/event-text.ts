@@ -2,6 +2,7 @@ import type { CheckResult } from '@tutti/core'
 import type { RecoveryEvent, RunEvent, ShellOutput } from '@tutti/protocol'
 import { outputTail } from './output-tail.ts'
 import { shownPath } from './shown-path.ts'
+import { wayOn } from './way-on.ts'
 
 /** An event in a person's words: what it is, and its text, which may have several lines. Untrusted, as the event is. */
 export interface EventText {
@@ -17,7 +18,7 @@ export function eventText(event: RunEvent): EventText | undefined {
     case 'session_close':
       return say('session', `closed: ${event.reason}`)
     case 'status':
-      return say('status', words(event.status, event.paused && 'paused', event.reason, waiting(event.queued)))
+      return say('status', words(event.status, event.paused && 'paused', event.reason, waiting(event)))
     case 'sandbox':
       return say(
         'sandbox',
@@ -117,7 +118,8 @@ const words = (...parts: readonly (string | number | false | undefined)[]): stri
 const pathText = ({ path, pathB64 }: { readonly path: string; readonly pathB64?: string }): string =>
   shownPath(pathB64 === undefined ? path : Buffer.from(pathB64, 'base64'))
 const json = (value: unknown): string => JSON.stringify(value) ?? ''
-const waiting = (queued: number) => queued > 0 && `waiting turns: ${queued}`
+const waiting = ({ status, paused, queued }: Extract<RunEvent, { type: 'status' }>) =>
+  queued > 0 && `waiting turns: ${queued}${status === 'ERROR' ? `; ${wayOn(paused, 'ID')}` : ''}`
 
 const verdict = ({ exitCode }: CheckResult): string => `exit code ${exitCode ?? 'none: it was killed'}`
 

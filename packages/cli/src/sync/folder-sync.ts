@@ -34,9 +34,15 @@ export interface FolderSync {
   /**
    * Brings into step what the events since are about (`told`), or that and all that is different in the folder (`all`).
    *
-   * @returns whether something was sent that the log has not brought back yet
+   * @returns whether it is worth doing again at once: the log has not brought back yet what was sent, or something was changed meanwhile
    */
   settle(what: 'told' | 'all'): Promise<boolean>
+  /**
+   * Tells of each path that is not in step, once for each reason; at the end (`isOver`) also of what the next look would have found.
+   *
+   * @returns how many there are
+   */
+  report(isOver: boolean): number
 }
 
 /** Some files are placed before it is noted that they are there: a note costs more than a file. */
@@ -56,8 +62,9 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
   let dirty = new Set<string>()
   /** Paths that were sent, and the position at which the log has them: until then what it says of them is older. */
   const sent = new Map<string, string>()
-  /** Why a path is not in step; told once. */
+  /** Why a path is not in step, with what to do; and what of it was told. */
   const left = new Map<string, string>()
+  const told = new Map<string, string>()
 
   /** A content came from nowhere: it is read with the whole workspace, once for each path. */
   let needsReading = false
@@ -71,11 +78,6 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
       }
   }
 
-  function leave(key: string, detail: string): void {
-    if (detail !== changedMeanwhile && left.get(key) !== detail) note({ kind: 'left', key, detail })
-    left.set(key, detail)
-  }
-
   async function agreed(pairs: readonly (readonly [string, PathState])[], isPlaced: boolean): Promise<void> {
     if (pairs.length > 0 || isPlaced)
       await crashPoint('sync.agreed', async () =>
@@ -84,10 +86,7 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
           if (isPlaced) write.clearPlacing()
         }),
       )
-    for (const [key] of pairs) {
-      known.add(key)
-      left.delete(key)
-    }
+    for (const [key] of pairs) known.add(key)
   }
 
   /** A name that the disk would take for this one; nobody shall be overwritten by another's name. */
@@ -96,7 +95,7 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
     for (const part of [...foldersOf(key), key]) {
       const there = names.get(foldedKey(part))
       if (there !== undefined && there !== part)
-        return `its name is that of ${Buffer.from(there, 'latin1').toString()} on a disk that ignores case`
+        return `its name is that of ${Buffer.from(there, 'latin1').toString()} on a disk that ignores case; have one of them renamed`
     }
     return undefined
   }
@@ -133,7 +132,7 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
         for (const take of some) {
           const { key, remote } = take
           const problem = await work(take)
-          if (problem) leave(key, problem)
+          if (problem) left.set(key, problem)
           else {
             done.push([key, remote])
             note({ kind: remote === undefined ? 'removed' : 'received', key })
@@ -163,8 +162,11 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
     const there = takes.filter(({ remote }) => remote !== undefined).sort((a, b) => (a.key < b.key ? -1 : 1))
     await noting(gone, ({ key, local }) => writer.remove(key, local))
     const names = deps.ignoresCase ? namesOf(inFolder()) : new Map<string, string>()
-    await noting(there, async ({ key, remote, local }) => {
+    await noting(there, async ({ key, remote, local: seen }) => {
       signal.throwIfAborted()
+      // A folder that something was in may have gone with it.
+      const local = seen.state === undefined && seen.stat ? await tree.look(key) : seen
+      if (!sameState(local.state, seen.state)) return changedMeanwhile
       const problem = writer.problem(key) ?? collision(key, names) ?? (await bring(key, remote!, local))
       if (!problem) addNames(names, key)
       return problem
@@ -184,7 +186,7 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
       if (thrown instanceof TuttiError && thrown.code === 'not_found') {
         needsReading ||= !readFor.has(key)
         readFor.add(key)
-        return 'its content cannot be had now'
+        return 'its content cannot be had now; `tutti agent recover ID --verify` says what the stores have lost'
       }
       throw thrown
     }
@@ -196,22 +198,21 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
     if (!deps.allowDeletions && deleted > Math.max(fewDeletions, before / 2))
       throw new TuttiError(
         'failed_precondition',
-        `${deleted} of ${before} files are gone from the folder. Put them back, or say --allow-deletions, and they go from the agent's workspace too.`,
-        { deleted },
+        `${deleted} of ${before} files are gone from the folder. With --allow-deletions they go from the agent's workspace too.`,
+        { deleted, next: 'put them back, or the same command with --allow-deletions' },
       )
     try {
       for await (const { offsetKey, files, skipped } of sendChanges(deps, changes)) {
         for (const { key, won } of files) {
           sent.set(key, offsetKey)
-          left.delete(key)
           note(won === undefined ? { kind: 'sent', key } : { kind: 'kept', key, detail: won })
         }
-        for (const [key, detail] of skipped) leave(key, detail)
+        for (const [key, detail] of skipped) left.set(key, detail)
       }
     } catch (thrown) {
       // Such as an archived agent: the other direction goes on, and this one is tried again.
       if (!(thrown instanceof TuttiError) || thrown.code !== 'failed_precondition') throw thrown
-      for (const { key } of changes) if (!sent.has(key)) leave(key, thrown.message)
+      for (const { key } of changes) if (!sent.has(key)) left.set(key, thrown.message)
     }
   }
 
@@ -293,12 +294,11 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
       const from = state.offset() ?? ''
       const fresh = events.filter(({ offsetKey }) => offsetKey > from)
       if (fresh.length === 0) return
-      const { touched, failed } = await crashPoint('sync.log', async () => takeEvents(state, fresh))
+      const touched = await crashPoint('sync.log', async () => takeEvents(state, fresh))
       for (const key of touched) {
         known.add(key)
         dirty.add(key)
       }
-      for (const [key, detail] of failed) note({ kind: 'left', key, detail })
       forgetSent(fresh.at(-1)!.offsetKey)
     },
 
@@ -314,11 +314,12 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
       const sends: LocalChange[] = []
       for (const key of keys) {
         if (sent.has(key)) continue
+        left.delete(key)
         const { remote, base } = state.get(key)
         const local = await localOf(key, scan)
         if (!local) continue
         if (local.unknown) {
-          leave(key, 'it cannot be read, or changes all the time')
+          left.set(key, unreadable)
           continue
         }
         switch (decide({ remote, local: local.state, base })) {
@@ -346,16 +347,30 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
       await agreed(same, false)
       await receive(takes)
       await send(sends.filter(({ key, local }) => local === undefined || !unsendable(key)))
-      return sent.size > 0
+      return sent.size > 0 || needsReading || [...left.values()].includes(changedMeanwhile)
+    },
+
+    report(isOver) {
+      const all = new Map([...state.failures(), ...left])
+      for (const key of told.keys()) if (!all.has(key)) told.delete(key)
+      for (const [key, detail] of all) {
+        if (told.get(key) === detail || (detail === changedMeanwhile && !isOver)) continue
+        told.set(key, detail)
+        note({ kind: 'left', key, detail })
+      }
+      return all.size
     },
   }
 
   function unsendable(key: string): boolean {
     const problem = writer.problem(key)
-    if (problem) leave(key, problem)
+    if (problem) left.set(key, problem)
     return problem !== undefined
   }
 }
+
+const unreadable =
+  'it cannot be read, is no file, link or folder, or changes all the time; make it one that you may read, or add it to .gitignore'
 
 const nothing: LocalPath = { state: undefined, stat: undefined }
 

@@ -38,8 +38,9 @@ export interface LocalWriter {
   remove(key: string, seen: LocalPath): Promise<Blocked>
 }
 
-/** Nothing that has to be told: the next look finds what it has become. */
-export const changedMeanwhile = 'it was changed at this moment'
+const toRename = 'rename it where it comes from'
+/** Nothing that has to be told while the sync stays: the next look finds what it has become. */
+export const changedMeanwhile = 'it was changed at this moment; run the sync again'
 
 export function createLocalWriter(
   tree: LocalTree,
@@ -49,7 +50,8 @@ export function createLocalWriter(
   /** Makes the folders of a path; what is no folder in their place is the user's, or goes first. */
   function makeFolders(key: string): Blocked {
     const blocked = tree.blockedBy(key)
-    if (blocked !== undefined) return `${pathBytes(blocked).toString()} is no folder here`
+    if (blocked !== undefined)
+      return `${pathBytes(blocked).toString()} is no folder here; rename or remove that, and the agent's comes`
     const parent = key.lastIndexOf('/')
     if (parent > 0) mkdirSync(tree.path(key.slice(0, parent)), { recursive: true })
     return undefined
@@ -86,7 +88,8 @@ export function createLocalWriter(
       temporary = link
     } else chmodSync(temporary, state.mode === '100755' ? 0o755 : 0o644)
     if (stats?.isDirectory()) {
-      if (seen.state?.mode !== '040000') return 'there is a folder here that is not empty'
+      if (seen.state?.mode !== '040000')
+        return "there is a folder here that is not empty; move away what is in it, and the agent's comes"
       // Fails when something is in it by now.
       rmdirSync(target)
     } else if (!isAsSeen(key, seen)) return changedMeanwhile
@@ -121,15 +124,16 @@ export function createLocalWriter(
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
       if (code === undefined || code === 'ENOSPC') throw error
-      return `the file system refuses it (${code})`
+      return `the file system refuses it (${code}); make room for it here, or sync into a folder of another disk`
     }
   }
 
   return {
     problem(key) {
       if (key.split('/', 1)[0]!.toLowerCase() === stateFolder)
-        return 'the name is taken by the state of the sync'
-      return pathProblem(pathBytes(key))
+        return `the name is taken by the state of the sync; ${toRename}`
+      const problem = pathProblem(pathBytes(key))
+      return problem && `${problem}; ${toRename}`
     },
     async prepare(content) {
       const path = join(temporaries, randomUUID())

@@ -1,6 +1,8 @@
+import { foldersOf } from '@tutti/core'
 import type { RunEvent } from '@tutti/protocol'
-import { changePath, pathKey, type CapturedChange } from '@tutti/workspace'
+import { changedFile, changePath, pathKey, type CapturedChange } from '@tutti/workspace'
 import { changeOfEvent, eventPath } from '@tutti/workspace/log'
+import { cannotHave } from '../workspace/cannot-have.ts'
 import type { PathState } from './path-state.ts'
 import type { SyncState } from './sync-state.ts'
 
@@ -8,11 +10,6 @@ import type { SyncState } from './sync-state.ts'
 export interface PositionedEvent {
   readonly offsetKey: string
   readonly eventJson: string
-}
-
-export interface TakenEvents {
-  readonly touched: ReadonlySet<string>
-  readonly failed: ReadonlyMap<string, string>
 }
 
 /** What a change makes of its path. */
@@ -26,33 +23,42 @@ export function stateOfChange(change: CapturedChange): PathState {
  * Takes events into what is known of the agent's workspace: what the sandbox says of a path counts only when it has the user's version of it
  * (PROTOCOL.md §3).
  *
- * @returns the paths that they are about, and those of the user's that the sandbox cannot have, with the reason
+ * @returns the paths that they are about
  */
-export function takeEvents(state: SyncState, events: readonly PositionedEvent[]): TakenEvents {
+export function takeEvents(state: SyncState, events: readonly PositionedEvent[]): ReadonlySet<string> {
   const touched = new Set<string>()
-  const failed = new Map<string, string>()
   const last = events.at(-1)
-  if (!last) return { touched, failed }
+  if (!last) return touched
   state.change((write) => {
     for (const { eventJson } of events) {
       // Most of a log is talk.
       if (!/"type":"(file_change|file_sync|file_sync_failed|ack)"/.test(eventJson)) continue
       const event = JSON.parse(eventJson) as RunEvent
       if (event.type === 'ack') write.acked(event.commandId)
-      if (event.type === 'file_sync_failed') failed.set(pathKey(eventPath(event)), whyFailed(event))
+      if (event.type === 'file_sync_failed')
+        write.failed(event.commandId, pathKey(eventPath(event)), cannotHave(event.code, event.detail))
       if (event.type !== 'file_change' && event.type !== 'file_sync') continue
       const change = changeOfEvent(event)
       const key = pathKey(changePath(change))
       if (event.type === 'file_change' && state.isPending(key)) continue
-      if (event.type === 'file_sync') write.pending(event.commandId, key)
+      if (event.type === 'file_sync') {
+        write.pending(event.commandId, key)
+        for (const other of replacedBy(state, key, change)) {
+          write.remote(other, undefined)
+          touched.add(other)
+        }
+      }
       write.remote(key, stateOfChange(change))
       touched.add(key)
     }
     write.offset(last.offsetKey)
   })
-  for (const key of failed.keys()) if (!state.isPending(key)) failed.delete(key)
-  return { touched, failed }
+  return touched
 }
 
-const whyFailed = ({ code, detail }: Extract<RunEvent, { type: 'file_sync_failed' }>) =>
-  `the agent's sandbox cannot have it (${code}). ${detail}`
+/** What makes room for a change of the user's, in the workspace as in each sandbox: a file on the way to it, and all below a file. */
+function replacedBy(state: SyncState, key: string, change: CapturedChange): readonly string[] {
+  if (change.action === 'deleted') return []
+  const onTheWay = [...foldersOf(key)].filter((folder) => state.get(folder).remote !== undefined)
+  return changedFile(change) ? [...onTheWay, ...state.below(key)] : onTheWay
+}

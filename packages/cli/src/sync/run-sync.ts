@@ -40,9 +40,18 @@ const maxRounds = 20
  * Keeps a folder and an agent's workspace in step: what the agent changes comes into the folder, what the user changes goes to the agent
  * and wins (seed 003). The agent need not run, and does not notice when this ends; the next one goes on where it was.
  *
+ * @returns how many paths are not in step, all of them told
  * @throws TuttiError `failed_precondition` for a folder that cannot be used, or when much is gone from it; `cancelled` by the signal.
  */
-export async function runSync(request: SyncRequest): Promise<void> {
+export async function runSync(request: SyncRequest): Promise<number> {
+  try {
+    return await syncFolder(request)
+  } catch (thrown) {
+    throw explained(thrown, request.folder)
+  }
+}
+
+async function syncFolder(request: SyncRequest): Promise<number> {
   const { client, bcId, folder, signal, once } = request
   const state = openSyncState(folder, bcId)
   try {
@@ -56,10 +65,31 @@ export async function runSync(request: SyncRequest): Promise<void> {
       await patiently(request, () => sync.begin())
       if (!(await patiently(request, () => sync.settle('all')))) break
     }
+    const apart = sync.report(true)
     if (!once) await stay(request, sync, state)
+    return apart
   } finally {
     state.close()
   }
+}
+
+/** What a disk refuses of the folder as a whole, as an error of the folder's. */
+function explained(thrown: unknown, folder: string): unknown {
+  if (!(thrown instanceof Error) || thrown instanceof TuttiError) return thrown
+  const { code, syscall } = thrown as NodeJS.ErrnoException
+  if (code === undefined || syscall === undefined) return thrown
+  return new TuttiError(
+    'failed_precondition',
+    `The folder ${folder} cannot be used: ${thrown.message}.`,
+    { folder, next: nextOf[code] ?? 'make it a folder that you may write to, or name another' },
+    thrown,
+  )
+}
+
+const nextOf: Readonly<Record<string, string>> = {
+  ENOSPC: 'make room on its disk, then the same command again',
+  EDQUOT: 'make room on its disk, then the same command again',
+  ENOENT: 'put it back where it was, or the same command with a new folder',
 }
 
 /** Somebody who stays waits for what passes; somebody who does not is told. */
@@ -148,6 +178,7 @@ async function stay(request: SyncRequest, sync: FolderSync, state: SyncState): P
       await patiently(request, () => sync.begin())
       const started = performance.now()
       await patiently(request, () => sync.settle(all ? 'all' : 'told'))
+      sync.report(false)
       if (all) {
         scannedAt = performance.now()
         everyMs = Math.max(scanMs, 10 * (scannedAt - started))

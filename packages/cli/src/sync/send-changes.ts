@@ -40,15 +40,16 @@ const [filesAtOnce, uploadsAtOnce] = [500, 4]
 const wholeBytes = 1 << 20
 const retryMs = 500
 
-/** Contents first, then the paths that name them: what is in the log is in the store. */
+/** Contents first, then the paths that name them: what is in the log is in the store. What is deleted makes room first. */
 export async function* sendChanges(
   deps: SendDeps,
   changes: readonly LocalChange[],
 ): AsyncGenerator<SentChanges> {
   const { crashPoint } = deps
-  for (let start = 0; start < changes.length; start += filesAtOnce) {
+  const ordered = changes.toSorted(deletedFirst)
+  for (let start = 0; start < ordered.length; start += filesAtOnce) {
     const skipped = new Map<string, string>()
-    const queue = changes.slice(start, start + filesAtOnce)
+    const queue = ordered.slice(start, start + filesAtOnce)
     const files: LocalChange[] = []
     const upload = async () => {
       for (let change = queue.shift(); change; change = queue.shift()) {
@@ -59,10 +60,14 @@ export async function* sendChanges(
       }
     }
     await Promise.all(Array.from({ length: uploadsAtOnce }, upload))
+    files.sort(deletedFirst)
     const offsetKey = files.length > 0 ? await crashPoint('sync.file_sync', () => append(deps, files)) : ''
     yield { offsetKey, files, skipped }
   }
 }
+
+const deletedFirst = (left: LocalChange, right: LocalChange): number =>
+  Number(left.local !== undefined) - Number(right.local !== undefined)
 
 /** Why the content cannot be sent now; undefined when the store has it. */
 async function store(
@@ -70,7 +75,8 @@ async function store(
   { key, local, stat }: LocalChange,
 ): Promise<string | undefined> {
   if (!local || !('hash' in local)) return undefined
-  if (stat && stat.size > BigInt(limits.maxFileBytes)) return `it is larger than ${limits.maxFileBytes} bytes`
+  if (stat && stat.size > BigInt(limits.maxFileBytes))
+    return `it is larger than ${limits.maxFileBytes} bytes; make it smaller, or add it to .gitignore`
   if (tree.blockedBy(key) !== undefined) return changedMeanwhile
   try {
     await (await client()).blobs.store(local.hash, contentOf(tree.path(key), local.mode === '120000'), signal)

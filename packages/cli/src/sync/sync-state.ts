@@ -25,6 +25,10 @@ export interface SyncState {
   placing(): (readonly [key: string, state: PathState])[]
   /** Whether the sandbox may still say of this path what it knew before the user's change. */
   isPending(key: string): boolean
+  /** Changes of the user's that the sandbox cannot have: each path, and why. */
+  failures(): (readonly [key: string, detail: string])[]
+  /** Paths below this one that the agent's workspace has. */
+  below(key: string): string[]
   /** Runs the changes as one step. */
   change(work: (write: StateWriter) => void): void
   close(): void
@@ -39,6 +43,7 @@ export interface StateWriter {
   /** A change of the user's is in the log; `acked` says that the sandbox has it. */
   pending(commandId: string, key: string): void
   acked(commandId: string): void
+  failed(commandId: string, key: string, detail: string): void
   clearPending(): void
 }
 
@@ -55,14 +60,14 @@ export function openSyncState(folder: string, bcId: string): SyncState {
   if (isNew) checkEmpty(folder)
   mkdirSync(own, { recursive: true, mode: 0o700 })
   if (!lstatSync(own).isDirectory())
-    throw refused(folder, `${own} is not a folder. Remove it, or choose another folder.`)
+    throw refused(folder, `${own} is not a folder.`, `remove it, or ${another}`)
   // The user's git has nothing to do with it.
   writeFileSync(join(own, '.gitignore'), '*\n')
   const db = openDatabase(join(own, 'sync.sqlite'), folder)
   const owner = db.prepare('SELECT value FROM facts WHERE name = ?').get('agent')?.['value']
   if (owner !== undefined && owner !== bcId) {
     db.close()
-    throw refused(folder, `The folder ${folder} is in step with ${String(owner)}. Choose another folder.`)
+    throw refused(folder, `The folder ${folder} is in step with ${String(owner)}.`, another)
   }
   db.prepare("INSERT OR REPLACE INTO facts VALUES ('agent', ?)").run(bcId)
   const temporaries = join(own, 'tmp')
@@ -75,6 +80,11 @@ export function openSyncState(folder: string, bcId: string): SyncState {
     keys: db.prepare('SELECT key FROM paths'),
     placing: db.prepare('SELECT key, mode, hash FROM placing'),
     pending: db.prepare('SELECT 1 FROM pending WHERE key = ? LIMIT 1'),
+    failures: db.prepare('SELECT key, detail FROM failed JOIN pending USING (command_id, key)'),
+    // '0' comes after '/'.
+    below: db.prepare(
+      "SELECT key FROM paths WHERE key > ?1 || '/' AND key < ?1 || '0' AND remote_mode IS NOT NULL",
+    ),
   }
   const write = {
     offset: db.prepare("INSERT OR REPLACE INTO facts VALUES ('offset', ?)"),
@@ -89,6 +99,8 @@ export function openSyncState(folder: string, bcId: string): SyncState {
     clearPlacing: db.prepare('DELETE FROM placing'),
     pending: db.prepare('INSERT OR REPLACE INTO pending VALUES (?, ?)'),
     acked: db.prepare('DELETE FROM pending WHERE command_id = ?'),
+    triedAnew: db.prepare('DELETE FROM failed WHERE key = ? AND command_id <> ?'),
+    failed: db.prepare('INSERT OR REPLACE INTO failed VALUES (?, ?, ?)'),
     clear: db.prepare('DELETE FROM pending'),
   }
   const fields = (state: PathState): [SQLInputValue, SQLInputValue] => [
@@ -107,8 +119,12 @@ export function openSyncState(folder: string, bcId: string): SyncState {
     },
     placing: (key, state) => void write.placing.run(key, ...fields(state)),
     clearPlacing: () => void write.clearPlacing.run(),
-    pending: (commandId, key) => void write.pending.run(commandId, key),
+    pending(commandId, key) {
+      write.pending.run(commandId, key)
+      write.triedAnew.run(key, commandId)
+    },
     acked: (commandId) => void write.acked.run(commandId),
+    failed: (commandId, key, detail) => void write.failed.run(commandId, key, detail),
     clearPending: () => void write.clear.run(),
   }
   return {
@@ -125,6 +141,8 @@ export function openSyncState(folder: string, bcId: string): SyncState {
     placing: () =>
       read.placing.all().map((row) => [String(row['key']), stateOf(row['mode'], row['hash'])] as const),
     isPending: (key) => read.pending.get(key) !== undefined,
+    failures: () => read.failures.all().map((row) => [String(row['key']), String(row['detail'])] as const),
+    below: (key) => read.below.all(key).map((row) => String(row['key'])),
     change(work) {
       db.exec('BEGIN')
       try {
@@ -147,10 +165,7 @@ function stateOf(mode: unknown, hash: unknown): PathState {
 /** A repository of the user's own may be there; it is never looked at. */
 function checkEmpty(folder: string): void {
   if (readdirSync(folder).every((name) => name === '.git')) return
-  throw refused(
-    folder,
-    `Something is in ${folder}, and it is not known what of it is the agent's. Name a new or an empty folder.`,
-  )
+  throw refused(folder, `Something is in ${folder}, and it is not known what of it is the agent's.`, another)
 }
 
 function openDatabase(path: string, folder: string): DatabaseSync {
@@ -166,6 +181,9 @@ function openDatabase(path: string, folder: string): DatabaseSync {
       'CREATE TABLE IF NOT EXISTS paths (key TEXT PRIMARY KEY, remote_mode TEXT, remote_hash TEXT, base_mode TEXT, base_hash TEXT) STRICT',
     )
     db.exec('CREATE TABLE IF NOT EXISTS pending (command_id TEXT PRIMARY KEY, key TEXT NOT NULL) STRICT')
+    db.exec(
+      'CREATE TABLE IF NOT EXISTS failed (command_id TEXT NOT NULL, key TEXT PRIMARY KEY, detail TEXT NOT NULL) STRICT',
+    )
     db.exec('CREATE TABLE IF NOT EXISTS placing (key TEXT PRIMARY KEY, mode TEXT, hash TEXT) STRICT')
     db.exec('CREATE INDEX IF NOT EXISTS pending_key ON pending (key)')
     db.exec('COMMIT')
@@ -175,13 +193,8 @@ function openDatabase(path: string, folder: string): DatabaseSync {
     db.close()
     if (error instanceof TuttiError) throw error
     if ((error as { errcode?: number }).errcode === 5)
-      throw refused(folder, `Another sync has the folder ${folder}. End it first, or leave it to it.`)
-    throw new TuttiError(
-      'failed_precondition',
-      `What is known of ${folder} cannot be read: ${path}.`,
-      { path },
-      error,
-    )
+      throw refused(folder, `Another sync has the folder ${folder}.`, 'end it first, or leave it to it')
+    throw refused(folder, `What is known of ${folder} cannot be read: ${path}.`, another, error)
   }
 }
 
@@ -190,8 +203,11 @@ const format = '1'
 function checkFormat(db: DatabaseSync, folder: string): void {
   const found = db.prepare("SELECT value FROM facts WHERE name = 'format'").get()?.['value']
   if (found === undefined) db.prepare("INSERT INTO facts VALUES ('format', ?)").run(format)
-  else if (found !== format) throw refused(folder, `A newer Tutti has kept ${folder} in step; use that.`)
+  else if (found !== format)
+    throw refused(folder, `A newer Tutti has kept ${folder} in step.`, `use that, or ${another}`)
 }
 
-const refused = (folder: string, message: string) =>
-  new TuttiError('failed_precondition', message, { folder })
+const another = 'the same command with a new or an empty folder'
+
+const refused = (folder: string, message: string, next: string, cause?: unknown) =>
+  new TuttiError('failed_precondition', message, { folder, next }, cause)

@@ -3,6 +3,7 @@ import { messageJson } from '../output/message-json.ts'
 import { isTextOutput, type Output } from '../output/output.ts'
 import { shownPath } from '../output/shown-path.ts'
 import { safeLine } from '../output/terminal-text.ts'
+import { cannotHave } from './cannot-have.ts'
 
 /** What a new sandbox has, and how long each step took. */
 export function printRecovery(output: Output, answer: RecoverAgentResponse): void {
@@ -18,4 +19,8 @@ function* lines(answer: RecoverAgentResponse): Generator<string> {
   for (const { name, ms } of answer.steps) yield `${safeLine(name)}: ${ms} ms`
   for (const { path, reason } of answer.missing) yield `not there: ${shownPath(path)} (${safeLine(reason)})`
   if (answer.moreMissing > 0) yield `not there: ${answer.moreMissing} more`
+  // As a sync tells it.
+  for (const { path, code, detail } of answer.unplaced)
+    yield `! ${shownPath(path)}: ${safeLine(cannotHave(code, detail))}`
+  if (answer.moreUnplaced > 0) yield `! ${answer.moreUnplaced} more of your changes`
 }

@@ -24,6 +24,7 @@ import { checkLog, eventPath, findWhole, isLost, pathFields, recoverWorkspace } 
 import { callerOf } from '../call-context.ts'
 import { agentIdOf } from '../commands.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
+import { mendedFiles } from '../mended-files.ts'
 
 const pieceBytes = 256 << 10
 const maxMissing = 100
@@ -81,7 +82,7 @@ export function createReadWorkspace(deps: HandlerDeps) {
         { state: row.state.status },
       )
     }
-    const mirror = await mirrors.restore(location, commit, signal)
+    const base = row.baseCommit || commit
     const isExpired = row.state.status === 'EXPIRED'
     const missing = [...recovered.missing]
     const { pending } = recovered
@@ -120,7 +121,7 @@ export function createReadWorkspace(deps: HandlerDeps) {
     }
 
     async function* parts(): AsyncGenerator<Part> {
-      for await (const file of mirror.files(commit!, signal))
+      for await (const file of mendedFiles(mirrors, { location, commit: commit!, base }, signal))
         if (!changed.has(pathKey(file.path)) && !isReplaced(file.path)) yield* send(file)
       lap('read the checkpoint')
       for (const change of changes) {

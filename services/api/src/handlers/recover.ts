@@ -9,12 +9,15 @@ import { followLog, startPosition } from '../follow-log.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
 import { answerOnce } from '../idempotency.ts'
 import { requestIdOf } from '../new-id.ts'
+import { unplacedPaths, type Unplaced } from '../unplaced-paths.ts'
 
 interface Recovered {
   readonly event: RecoveryEvent
   /** Position at which its sandbox was ready. */
   readonly sequence: number
 }
+
+const maxUnplaced = 100
 
 /** The rest of the log, which may be long, is not decoded for it. */
 const recordTypes: ReadonlySet<string> = new Set(['recovery', 'recovery_failed', 'sandbox'])
@@ -45,11 +48,16 @@ export function createRecover(deps: HandlerDeps) {
     const command = { type: 'recover', ...(at !== undefined && { at }) } as const
     const { last } = await eventLog.head(bcId, signal)
     const there = repeated ? await outcomeOf(bcId, { requestId, from: 0, until: last }, signal) : undefined
-    if (there) return answerOf(bcId, there)
+    if (there) return answerOf(there, last)
     await commandAgent(deps, { owner, bcId, requestId, command, row }, signal)
     const made = await outcomeOf(bcId, { requestId, from: repeated ? 0 : last, until: Infinity }, signal)
-    if (made) return answerOf(bcId, made)
+    if (made) return answerOf(made, Infinity)
     throw new TuttiError('failed_precondition', 'The agent ended before it was recovered.', { bc_id: bcId })
+
+    async function answerOf(recovered: Recovered, until: number) {
+      const unplaced = await unplacedPaths(deps, { bcId, from: recovered.sequence, until }, signal)
+      return messageOf(bcId, recovered, unplaced)
+    }
   }
 
   /** @throws TuttiError with the reason when the recovery failed. */
@@ -87,7 +95,7 @@ function failure(reason: keyof typeof reasons, detail = ''): TuttiError {
   })
 }
 
-function answerOf(bcId: AgentId, { event, sequence }: Recovered) {
+function messageOf(bcId: AgentId, { event, sequence }: Recovered, unplaced: readonly Unplaced[]) {
   const { incarnation, commit, replayed, manifestDigest, proven, index, steps = [] } = event
   return {
     incarnation,
@@ -101,5 +109,11 @@ function answerOf(bcId: AgentId, { event, sequence }: Recovered) {
     missing: event.missing.map((path) => ({ path: eventPath(path).slice(), reason: path.reason })),
     moreMissing: event.moreMissing ?? 0,
     passedOver: event.passedOver ?? [],
+    unplaced: unplaced.slice(0, maxUnplaced).map((failed) => ({
+      path: eventPath(failed).slice(),
+      code: failed.code,
+      detail: failed.detail,
+    })),
+    moreUnplaced: Math.max(0, unplaced.length - maxUnplaced),
   }
 }

@@ -657,6 +657,38 @@ export declare type MissingPath = Message<"tutti.v1.MissingPath"> & {
 export declare const MissingPathSchema: GenMessage<MissingPath>;
 
 /**
+ * What the user has changed and the new sandbox could not have.
+ *
+ * @generated from message tutti.v1.UnplacedPath
+ */
+export declare type UnplacedPath = Message<"tutti.v1.UnplacedPath"> & {
+  /**
+   * @generated from field: bytes path = 1;
+   */
+  path: Uint8Array;
+
+  /**
+   * Of the file system's error, such as `ENOSPC`; `lost` when the store has not got the content any more.
+   *
+   * @generated from field: string code = 2;
+   */
+  code: string;
+
+  /**
+   * What to do about it.
+   *
+   * @generated from field: string detail = 3;
+   */
+  detail: string;
+};
+
+/**
+ * Describes the message tutti.v1.UnplacedPath.
+ * Use `create(UnplacedPathSchema)` to create a new message.
+ */
+export declare const UnplacedPathSchema: GenMessage<UnplacedPath>;
+
+/**
  * @generated from message tutti.v1.RecoverAgentRequest
  */
 export declare type RecoverAgentRequest = Message<"tutti.v1.RecoverAgentRequest"> & {
@@ -762,6 +794,18 @@ export declare type RecoverAgentResponse = Message<"tutti.v1.RecoverAgentRespons
    * @generated from field: repeated string passed_over = 11;
    */
   passedOver: string[];
+
+  /**
+   * Of the changes of the user's that no sandbox had got: what this one could not have, at most 100. It stays in the workspace.
+   *
+   * @generated from field: repeated tutti.v1.UnplacedPath unplaced = 12;
+   */
+  unplaced: UnplacedPath[];
+
+  /**
+   * @generated from field: uint32 more_unplaced = 13;
+   */
+  moreUnplaced: number;
 };
 
 /**
