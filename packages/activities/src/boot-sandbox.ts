@@ -8,6 +8,7 @@ import { pathFields } from '@tutti/workspace/log'
 import { lostContent } from './lost-content.ts'
 import type { RecoveredGitState } from '@tutti/workspace/log'
 import { createOutputTail, runToEnd } from './run-to-end.ts'
+import { limitBehind, type DiskLimit } from './sandbox-limit.ts'
 
 export interface BootRequest {
   readonly key: string
@@ -52,9 +53,12 @@ export interface Booted {
 /** How one boot failed; `setup` when it was the setup command's own doing. */
 export class BootFailure extends Error {
   readonly stage: 'boot' | 'setup'
-  constructor(stage: 'boot' | 'setup', message: string, cause?: unknown) {
+  /** What of its disk was too small for the workspace. */
+  readonly lacks: DiskLimit | undefined
+  constructor(stage: 'boot' | 'setup', message: string, cause?: unknown, lacks?: DiskLimit) {
     super(message, { cause })
     this.stage = stage
+    this.lacks = lacks
   }
 }
 
@@ -108,7 +112,9 @@ export async function bootSandbox(
       server,
       request,
       bounded,
-    )
+    ).catch((thrown: unknown) => {
+      throw withoutRoom(sandbox, thrown) ?? thrown
+    })
     for (const name of hydrateSteps) steps.push({ name, ms: times[name] })
     await request.premise
     lap()
@@ -135,6 +141,15 @@ export async function bootSandbox(
     if (thrown instanceof BootFailure) throw thrown
     throw new BootFailure('boot', TuttiError.from(thrown).message, thrown)
   }
+}
+
+/** A failed hydration for which the disk was too small; asked while the disk is still there. */
+function withoutRoom(sandbox: Sandbox, thrown: unknown): BootFailure | undefined {
+  const { code, message } = TuttiError.from(thrown)
+  const limit = limitBehind(sandbox, thrown)
+  // What is damaged is damaged on a larger disk too.
+  if ((limit !== 'disk' && limit !== 'files') || code === 'data_loss') return undefined
+  return new BootFailure('boot', message, thrown, limit)
 }
 
 function sandboxSpec(
@@ -175,12 +190,15 @@ async function hydrate(
   const { blobs } = deps
   const contentOf = (hash: BlobId) => blobs.stream(hash, signal)
   const { mirror, commit, base, head, branch, changes, git, manifestDigest: expected } = request
+  // The git inside knows of no checkpoint: of one, and of those before it, the files of now are all that it needs.
+  const filesOnly = head !== commit
   const write = async () => {
-    const pack = await mirror.packBeyondSource({ commit, base }, signal)
+    const pack = await mirror.packBeyondSource({ commit, base, filesOnly }, signal)
     const shallow = await mirror.shallow()
     const own = git && { commit: git.commit, packs: git.packs.map(contentOf) }
     try {
-      const workspace = { commit, head, branch, changes, contentOf }
+      const files = filesOnly ? await mirror.treeOf(commit, signal) : commit
+      const workspace = { commit: files, head, branch, changes, contentOf }
       return await server.hydrate(
         { ...workspace, ...(pack && { pack }), ...(shallow && { shallow }), ...(own && { git: own }) },
         signal,
@@ -206,8 +224,13 @@ async function hydrate(
   })
 }
 
-/** As what damage comes to light: the sandbox finds it, git on the host cannot read it, or git in the sandbox refuses it. */
-const mayBeDamage: ReadonlySet<ErrorCode> = new Set(['data_loss', 'internal', 'failed_precondition'])
+/** As what damage comes to light: the sandbox finds it, git on the host cannot read or find it, or git in the sandbox refuses it. */
+const mayBeDamage: ReadonlySet<ErrorCode> = new Set([
+  'data_loss',
+  'internal',
+  'failed_precondition',
+  'not_found',
+])
 
 /**
  * What a hydration that failed for its checkpoint should have said; undefined when that is whole, or a commit of the source.

@@ -1,4 +1,4 @@
-import { TuttiError, type SettingName } from '@tutti/core'
+import { TuttiError, type SandboxPolicy, type SettingName } from '@tutti/core'
 import type { LimitName, Sandbox } from '@tutti/sandbox'
 
 const words: Record<LimitName, string> = {
@@ -19,6 +19,32 @@ export function limitBehind(sandbox: Pick<Sandbox, 'limitHit'>, thrown?: unknown
 }
 
 const limitNames = Object.keys(words) as LimitName[]
+
+/** What a disk can be too small in. */
+export type DiskLimit = Extract<LimitName, 'disk' | 'files'>
+
+const disk = {
+  disk: { key: 'diskBytes', show: (bytes: number) => `${Math.round(bytes / 1024 ** 2)} MiB` },
+  files: { key: 'files', show: (files: number) => `${files} files` },
+} as const
+
+/** The same, with a disk that takes twice as much of it. */
+export function withTwice(policy: SandboxPolicy, limit: DiskLimit): SandboxPolicy {
+  const { key } = disk[limit]
+  return { ...policy, limits: { ...policy.limits, [key]: policy.limits[key] * 2 } }
+}
+
+/** Of the disk that was asked for, when the workspace did not fit into the largest that was tried either. */
+export function tooSmall(asked: SandboxPolicy, tried: SandboxPolicy, limit: DiskLimit): string {
+  const setting: SettingName = `sandbox.${limit}`
+  const size = diskSize(asked, limit)
+  if (tried === asked)
+    return `The workspace does not fit into its sandbox: ${setting} is ${size}. Start an agent with more.`
+  return `The workspace and the commits that it comes from do not fit into a sandbox: ${setting} is ${size}, and ${diskSize(tried, limit)} were too small as well. \`tutti agent workspace ID --to DIR\` writes all files into a folder; start a new agent with a larger ${setting} and go on with them.`
+}
+
+export const diskSize = (policy: SandboxPolicy, limit: DiskLimit): string =>
+  disk[limit].show(policy.limits[disk[limit].key])
 
 export function limitDetail(limit: LimitName): string {
   const setting: SettingName = `sandbox.${limit}`

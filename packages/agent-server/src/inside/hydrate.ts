@@ -1,17 +1,26 @@
-import { appendFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { TuttiError } from '@tutti/core'
-import { changedFile, changePath, isEmptyFolder, pathKey, type CapturedChange } from '@tutti/workspace'
+import {
+  changedFile,
+  changePath,
+  isEmptyFolder,
+  pathBytes,
+  pathKey,
+  type CapturedChange,
+} from '@tutti/workspace'
 import { contentOf, packOf } from '../content-of.ts'
 import type { CallStream } from '../link/call.ts'
 import { fromWireChange, type WireChange } from '../wire-change.ts'
 import { applyChange } from './apply-change.ts'
+import { diskFull } from './disk-full.ts'
 import { startEarlyHashes, type EarlyHashes } from './early-hashes.ts'
 import { runGit, type GitRun } from './git.ts'
 import type { Gitlinks } from './submodule-files.ts'
 import { restoreRepository } from './repository/restore-repository.ts'
 
 export interface HydrateParams {
+  /** Or the tree of one. */
   readonly commit: string
   readonly head: string
   readonly branch: string
@@ -115,7 +124,10 @@ export async function hydrateWorkspace(
   // Into the clone's own objects: nobody else's sandbox has them.
   for (let pack = 0; pack < params.packs; pack += 1) await git(['index-pack', '--stdin'], packOf(messages))
   if (params.state === undefined) await git(['update-ref', `refs/heads/${params.branch}`, params.head])
-  const checkout = git(['read-tree', '--reset', '-u', params.commit])
+  const checkout = git(['read-tree', '--reset', '-u', params.commit]).catch(async (failed: unknown) => {
+    const unwritten = await unwrittenBytes(git, params.commit, workdir).catch(() => 0)
+    throw diskFull(failed, workdir, unwritten) ?? failed
+  })
   checkout.catch(() => {})
   const listing = git(['ls-tree', '-r', '-z', '--full-tree', params.commit]).catch(
     async (failed: unknown) => {
@@ -156,6 +168,19 @@ export async function hydrateWorkspace(
   return { gitlinks, expected, earlyHashes, changed, restored, times: { clone, blobs } }
 }
 
+/** How much a checkout that failed has left out. */
+async function unwrittenBytes(git: RunGit, commit: string, workdir: string): Promise<number> {
+  let bytes = 0
+  const listing = await git(['ls-tree', '-r', '-l', '-z', '--full-tree', commit])
+  for (const line of pathKey(listing).split('\0')) {
+    const [, size, key] = /^\d+ blob \S+ +(\d+)\t(.*)$/s.exec(line) ?? []
+    if (key === undefined) continue
+    const path = Buffer.concat([Buffer.from(`${workdir}/`), pathBytes(key)])
+    if (!lstatSync(path, { throwIfNoEntry: false })) bytes += Number(size)
+  }
+  return bytes
+}
+
 const isFileMode = (mode: string | undefined): boolean => mode?.startsWith('100') === true
 
 type RunGit = (args: readonly string[], input?: GitRun['input']) => Promise<Buffer>
@@ -177,8 +202,10 @@ async function restoreGit(
   try {
     const restored = await restoreRepository(git, workdir, state)
     return { ...restored, withoutRepository: false, ms: lap() }
-  } catch {
+  } catch (failed) {
     signal.throwIfAborted()
+    // In a larger sandbox it can be made.
+    if (diskFull(failed, workdir)) throw failed
     // The files must come back whatever the agent has made of its repository: it begins anew.
     for (const name of ['refs', 'packed-refs', 'index'])
       rmSync(join(workdir, '.git', name), { recursive: true, force: true })
