@@ -8,7 +8,7 @@ import { pathFields } from '@tutti/workspace/log'
 import { lostContent } from './lost-content.ts'
 import type { RecoveredGitState } from '@tutti/workspace/log'
 import { createOutputTail, runToEnd } from './run-to-end.ts'
-import { limitBehind, type DiskLimit } from './sandbox-limit.ts'
+import { isOfDisk, limitBehind, limitDetail, type DiskLimit } from './sandbox-limit.ts'
 
 export interface BootRequest {
   readonly key: string
@@ -115,6 +115,8 @@ export async function bootSandbox(
     ).catch((thrown: unknown) => {
       throw withoutRoom(sandbox, thrown) ?? thrown
     })
+    const over = await sandbox.measureDisk()
+    if (over) throw new BootFailure('boot', limitDetail(over), undefined, over)
     for (const name of hydrateSteps) steps.push({ name, ms: times[name] })
     await request.premise
     lap()
@@ -148,7 +150,7 @@ function withoutRoom(sandbox: Sandbox, thrown: unknown): BootFailure | undefined
   const { code, message } = TuttiError.from(thrown)
   const limit = limitBehind(sandbox, thrown)
   // What is damaged is damaged on a larger disk too.
-  if ((limit !== 'disk' && limit !== 'files') || code === 'data_loss') return undefined
+  if (!isOfDisk(limit) || code === 'data_loss') return undefined
   return new BootFailure('boot', message, thrown, limit)
 }
 

@@ -4,7 +4,7 @@ import { BootFailure, bootSandbox, type Booted } from './boot-sandbox.ts'
 import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { failWith } from './fail.ts'
-import { diskSize, tooSmall, withTwice } from './sandbox-limit.ts'
+import { diskSize, tooSmall, withMore } from './sandbox-limit.ts'
 import type { RunLogWriter } from './run-log-writer.ts'
 
 export interface BootUntilReady {
@@ -81,7 +81,7 @@ export async function bootUntilReady(
       // A first one holds nothing of ours: what it has no room for is too large for what was asked for.
       const isLast = attempt === limits.maxBoots || recovered.before === undefined
       if (isLast) throw failWith('resource_limit', tooSmall(config.sandbox, policy, lacks))
-      policy = withTwice(policy, lacks)
+      policy = withMore(policy, lacks)
       detail = `with room for ${diskSize(policy, lacks)}: the workspace and its commits need more than sandbox.${lacks}, ${diskSize(config.sandbox, lacks)}`
       deps.log.warn({ bc_id: bcId, incarnation, limit: lacks }, `a sandbox ${detail}`)
     }

@@ -6,6 +6,7 @@ const words: Record<LimitName, string> = {
   pids: 'processes',
   disk: 'disk space',
   files: 'files',
+  file_size: 'file size',
 }
 
 /**
@@ -21,17 +22,24 @@ export function limitBehind(sandbox: Pick<Sandbox, 'limitHit'>, thrown?: unknown
 const limitNames = Object.keys(words) as LimitName[]
 
 /** What a disk can be too small in. */
-export type DiskLimit = Extract<LimitName, 'disk' | 'files'>
+export type DiskLimit = keyof typeof disk
 
+const mib = (bytes: number) => `${Math.round(bytes / 1024 ** 2)} MiB`
 const disk = {
-  disk: { key: 'diskBytes', show: (bytes: number) => `${Math.round(bytes / 1024 ** 2)} MiB` },
+  disk: { key: 'diskBytes', show: mib },
   files: { key: 'files', show: (files: number) => `${files} files` },
-} as const
+  file_size: { key: 'fileBytes', show: mib },
+} as const satisfies Partial<Record<LimitName, unknown>>
 
-/** The same, with a disk that takes twice as much of it. */
-export function withTwice(policy: SandboxPolicy, limit: DiskLimit): SandboxPolicy {
+export const isOfDisk = (limit: LimitName | undefined): limit is DiskLimit =>
+  limit !== undefined && Object.hasOwn(disk, limit)
+
+/** The same, with a disk that takes twice as much of it; a file may then be as large as the disk, which is what the commits are in. */
+export function withMore({ limits, ...policy }: SandboxPolicy, limit: DiskLimit): SandboxPolicy {
   const { key } = disk[limit]
-  return { ...policy, limits: { ...policy.limits, [key]: policy.limits[key] * 2 } }
+  const twice = limits[key] * 2
+  const more = limit === 'file_size' ? Math.max(twice, limits.diskBytes) : twice
+  return { ...policy, limits: { ...limits, [key]: more } }
 }
 
 /** Of the disk that was asked for, when the workspace did not fit into the largest that was tried either. */
