@@ -4,6 +4,7 @@ import { createTestRepository, createTuttiStack, type TestRepository, type Tutti
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest'
 import { shellOutput, startAgent, type Logged } from './agent-driver.ts'
 import { connect } from './connect.ts'
+import type { RunJson } from './run-json.ts'
 import { script } from './script.ts'
 
 const temporalPath = inject('temporalServer')
@@ -61,6 +62,21 @@ describe.skipIf(!temporalPath)('SEC-06 a sandbox with a small disk', { timeout: 
     expect(captured).toBeLessThan(positionOf(({ type }) => type === 'tool_call_completed'))
     expect(events.filter(({ type }) => type === 'file_skipped')).toEqual([])
     expect((await stack.run(['agent', 'recover', agent.bcId, '--verify'])).stdout).toContain('as recorded')
+    // The next one has beside it the commit that it comes from.
+    expect((await stack.run(['agent', 'recover', agent.bcId])).code).toBe(0)
+    await agent.followUp(script('run: sha256sum large'))
+    await agent.rest()
+    expect(shellOutput(await agent.events()).split(`${sum}  large`)).toHaveLength(3)
+  })
+
+  test('SEC-06 a result that takes more than half of it is checked in a larger one', async () => {
+    const command = 'head -c 35000000 /dev/urandom > large'
+    const check = 'test $(stat -c %s large) = 35000000'
+    const args = ['--repo', repository.path, '--strategy', 'merge', '--check', check]
+    const agents = [command, 'echo 1 > small'].flatMap((line) => ['--agent', `command:sh -c '${line}'`])
+    const result = await stack.json<RunJson>(['run', 'do it', ...args, ...agents])
+    expect(result).toMatchObject({ phase: 'COMPLETED', reason: 'completed' })
+    expect(Object.keys(repository.tree(result.synthesis!.commit))).toContain('large')
   })
 
   test('SEC-06 a tool whose file does not fit any more ends the turn with the name of the limit', async () => {

@@ -80,7 +80,12 @@ export async function bootUntilReady(
       if (!lacks) continue
       // A first one holds nothing of ours: what it has no room for is too large for what was asked for.
       const isLast = attempt === limits.maxBoots || recovered.before === undefined
-      if (isLast) throw failWith('resource_limit', tooSmall(config.sandbox, policy, lacks))
+      if (isLast) {
+        const way = recovered.before
+          ? ` \`tutti agent workspace ${bcId} --to DIR\` writes all files into a folder, for a new agent to go on with.`
+          : ''
+        throw failWith('resource_limit', `${tooSmall(config.sandbox, policy, lacks)}${way}`)
+      }
       policy = withMore(policy, lacks)
       detail = `with room for ${diskSize(policy, lacks)}: the workspace and its commits need more than sandbox.${lacks}, ${diskSize(config.sandbox, lacks)}`
       deps.log.warn({ bc_id: bcId, incarnation, limit: lacks }, `a sandbox ${detail}`)

@@ -45,10 +45,10 @@ export function withMore({ limits, ...policy }: SandboxPolicy, limit: DiskLimit)
 /** Of the disk that was asked for, when the workspace did not fit into the largest that was tried either. */
 export function tooSmall(asked: SandboxPolicy, tried: SandboxPolicy, limit: DiskLimit): string {
   const setting: SettingName = `sandbox.${limit}`
-  const size = diskSize(asked, limit)
-  if (tried === asked)
-    return `The workspace does not fit into its sandbox: ${setting} is ${size}. Start an agent with more.`
-  return `The workspace and the commits that it comes from do not fit into a sandbox: ${setting} is ${size}, and ${diskSize(tried, limit)} were too small as well. \`tutti agent workspace ID --to DIR\` writes all files into a folder; start a new agent with a larger ${setting} and go on with them.`
+  const [size, largest] = [diskSize(asked, limit), diskSize(tried, limit)]
+  if (largest === size)
+    return `The workspace does not fit into its sandbox: ${setting} is ${size}. Start with a larger ${setting}.`
+  return `The workspace and the commits that it comes from do not fit into a sandbox: ${setting} is ${size}, and ${largest} were too small as well. Start with a larger ${setting}.`
 }
 
 export const diskSize = (policy: SandboxPolicy, limit: DiskLimit): string =>

@@ -184,7 +184,7 @@ describe('a disk that stays too small', { timeout: 120_000 }, () => {
       type: 'resource_limit',
       nonRetryable: true,
       message: expect.stringMatching(
-        /sandbox\.disk is 24 MiB, and 96 MiB were too small.*`tutti agent workspace ID --to DIR`.*larger sandbox\.disk/,
+        /sandbox\.disk is 24 MiB, and 96 MiB were too small.*larger sandbox\.disk.*`tutti agent workspace bc-\S+ --to DIR`/,
       ),
     })
     expect((await boots(2)).failed).toHaveLength(3)
@@ -197,7 +197,7 @@ describe('a disk that stays too small', { timeout: 120_000 }, () => {
     const prepare = (folder: string) => void execFileSync('sh', ['-c', random(32, 'large')], { cwd: folder })
     const failed = await start({ prepare }).catch((thrown: unknown) => thrown)
     const message =
-      'The workspace does not fit into its sandbox: sandbox.disk is 24 MiB. Start an agent with more.'
+      'The workspace does not fit into its sandbox: sandbox.disk is 24 MiB. Start with a larger sandbox.disk.'
     expect(failed).toMatchObject({ type: 'resource_limit', message })
     expect(await boots(1)).toMatchObject({
       created: [''],
