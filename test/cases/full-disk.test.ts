@@ -3,6 +3,7 @@ import type { TuttiClient } from '@tutti/client'
 import type { TuttiStack } from '@tutti/testkit'
 import { beforeAll, describe, expect, inject, test } from 'vitest'
 import { shellOutput, type Logged } from './agent-driver.ts'
+import type { RunJson } from './run-json.ts'
 import { runStack, type RunningStack } from './run-stack.ts'
 import { script } from './script.ts'
 
@@ -11,11 +12,12 @@ const temporalPath = inject('temporalServer')
 describe.skipIf(!temporalPath)('SEC-06 a sandbox with a small disk', { timeout: 120_000 }, () => {
   let stack: TuttiStack
   let client: TuttiClient
+  let repository: RunningStack['repository']
   let start: RunningStack['start']
 
   beforeAll(async () => {
     const running = await runStack({ TUTTI_MAX_SANDBOXES: '4', TUTTI_SANDBOX_DISK: '48MiB' })
-    ;({ stack, client, start } = running)
+    ;({ stack, client, repository, start } = running)
     return running.remove
   })
 
@@ -45,6 +47,21 @@ describe.skipIf(!temporalPath)('SEC-06 a sandbox with a small disk', { timeout: 
     expect(captured).toBeLessThan(positionOf(({ type }) => type === 'tool_call_completed'))
     expect(events.filter(({ type }) => type === 'file_skipped')).toEqual([])
     expect((await stack.run(['agent', 'recover', agent.bcId, '--verify'])).stdout).toContain('as recorded')
+    // The next one has beside it the commit that it comes from.
+    expect((await stack.run(['agent', 'recover', agent.bcId])).code).toBe(0)
+    await agent.followUp(script('run: sha256sum large'))
+    await agent.rest()
+    expect(shellOutput(await agent.events()).split(`${sum}  large`)).toHaveLength(3)
+  })
+
+  test('SEC-06 a result that takes more than half of it is checked in a larger one', async () => {
+    const command = 'head -c 35000000 /dev/urandom > large'
+    const check = 'test $(stat -c %s large) = 35000000'
+    const args = ['--repo', repository.path, '--strategy', 'merge', '--check', check]
+    const agents = [command, 'echo 1 > small'].flatMap((line) => ['--agent', `command:sh -c '${line}'`])
+    const result = await stack.json<RunJson>(['run', 'do it', ...args, ...agents])
+    expect(result).toMatchObject({ phase: 'COMPLETED', reason: 'completed' })
+    expect(Object.keys(repository.tree(result.synthesis!.commit))).toContain('large')
   })
 
   test('SEC-06 a tool whose file does not fit any more ends the turn with the name of the limit', async () => {

@@ -9,6 +9,7 @@ import { contentsFrom } from './contents-from.ts'
 import { lostContent } from './lost-content.ts'
 import type { RecoveredGitState } from '@tutti/workspace/log'
 import { createOutputTail, runToEnd } from './run-to-end.ts'
+import { isOfDisk, limitBehind, limitDetail, type DiskLimit } from './sandbox-limit.ts'
 
 export interface BootRequest {
   readonly key: string
@@ -53,9 +54,12 @@ export interface Booted {
 /** How one boot failed; `setup` when it was the setup command's own doing. */
 export class BootFailure extends Error {
   readonly stage: 'boot' | 'setup'
-  constructor(stage: 'boot' | 'setup', message: string, cause?: unknown) {
+  /** What of its disk was too small for the workspace. */
+  readonly lacks: DiskLimit | undefined
+  constructor(stage: 'boot' | 'setup', message: string, cause?: unknown, lacks?: DiskLimit) {
     super(message, { cause })
     this.stage = stage
+    this.lacks = lacks
   }
 }
 
@@ -109,7 +113,11 @@ export async function bootSandbox(
       server,
       request,
       bounded,
-    )
+    ).catch((thrown: unknown) => {
+      throw withoutRoom(sandbox, thrown) ?? thrown
+    })
+    const over = await sandbox.measureDisk()
+    if (over) throw new BootFailure('boot', limitDetail(over), undefined, over)
     for (const name of hydrateSteps) steps.push({ name, ms: times[name] })
     await request.premise
     lap()
@@ -136,6 +144,15 @@ export async function bootSandbox(
     if (thrown instanceof BootFailure) throw thrown
     throw new BootFailure('boot', TuttiError.from(thrown).message, thrown)
   }
+}
+
+/** A failed hydration for which the disk was too small; asked while the disk is still there. */
+function withoutRoom(sandbox: Sandbox, thrown: unknown): BootFailure | undefined {
+  const { code, message } = TuttiError.from(thrown)
+  const limit = limitBehind(sandbox, thrown)
+  // What is damaged is damaged on a larger disk too.
+  if (!isOfDisk(limit) || code === 'data_loss') return undefined
+  return new BootFailure('boot', message, thrown, limit)
 }
 
 function sandboxSpec(
@@ -176,12 +193,15 @@ async function hydrate(
   const { blobs } = deps
   const contents = contentsFrom(blobs, signal)
   const { mirror, commit, base, head, branch, changes, git, manifestDigest: expected } = request
+  // The git inside knows of no checkpoint: of one, and of those before it, the files of now are all that it needs.
+  const filesOnly = head !== commit
   const write = async () => {
-    const pack = await mirror.packBeyondSource({ commit, base }, signal)
+    const pack = await mirror.packBeyondSource({ commit, base, filesOnly }, signal)
     const shallow = await mirror.shallow()
     const own = git && { commit: git.commit, packs: git.packs.map(contents.contentOf) }
     try {
-      const workspace = { commit, head, branch, changes, ...contents }
+      const files = filesOnly ? await mirror.treeOf(commit, signal) : commit
+      const workspace = { commit: files, head, branch, changes, ...contents }
       return await server.hydrate(
         { ...workspace, ...(pack && { pack }), ...(shallow && { shallow }), ...(own && { git: own }) },
         signal,
@@ -207,8 +227,13 @@ async function hydrate(
   })
 }
 
-/** As what damage comes to light: the sandbox finds it, git on the host cannot read it, or git in the sandbox refuses it. */
-const mayBeDamage: ReadonlySet<ErrorCode> = new Set(['data_loss', 'internal', 'failed_precondition'])
+/** As what damage comes to light: the sandbox finds it, git on the host cannot read or find it, or git in the sandbox refuses it. */
+const mayBeDamage: ReadonlySet<ErrorCode> = new Set([
+  'data_loss',
+  'internal',
+  'failed_precondition',
+  'not_found',
+])
 
 /**
  * What a hydration that failed for its checkpoint should have said; undefined when that is whole, or a commit of the source.

@@ -4,6 +4,7 @@ import { BootFailure, bootSandbox, type Booted } from './boot-sandbox.ts'
 import type { Activities } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
 import { failWith } from './fail.ts'
+import { diskSize, tooSmall, withMore } from './sandbox-limit.ts'
 import type { RunLogWriter } from './run-log-writer.ts'
 
 export interface BootUntilReady {
@@ -20,9 +21,10 @@ export interface BootUntilReady {
 }
 
 /**
- * Boots a sandbox, at most three times before the deadline; the log is told how each ended.
+ * Boots a sandbox, at most three times before the deadline; the log is told how each ended. What a sandbox of this size has held may not
+ * fit into the next one, where the commits that it comes from lie beside it: after such a boot the disk is twice as large.
  *
- * @throws ApplicationFailure `setup_failed` or `boot_timeout`; TuttiError for what another boot would meet again.
+ * @throws ApplicationFailure `setup_failed`, `resource_limit` or `boot_timeout`; TuttiError for what another boot would meet again.
  */
 export async function bootUntilReady(
   deps: ActivityDeps,
@@ -33,6 +35,8 @@ export async function bootUntilReady(
   const { changes, git, manifestDigest } = recovered
   const { bcId, incarnation } = input
   let failure = new BootFailure('boot', 'The time to get ready was over before the first boot.')
+  let policy = config.sandbox
+  let detail: string | undefined
   for (let attempt = 1; attempt <= limits.maxBoots && deps.clock.now() < input.deadlineMs; attempt += 1) {
     try {
       return await bootSandbox(
@@ -40,7 +44,7 @@ export async function bootUntilReady(
         {
           key: `${bcId}/${incarnation}`,
           owner: input.owner,
-          policy: config.sandbox,
+          policy,
           mirror,
           location,
           commit,
@@ -58,7 +62,8 @@ export async function bootUntilReady(
           onStep(state) {
             phase(state)
             if (state === 'creating' && attempt === 1) return
-            void log.write({ type: 'sandbox', incarnation, state }).catch(() => undefined)
+            const larger = state === 'creating' && detail !== undefined && { detail }
+            void log.write({ type: 'sandbox', incarnation, state, ...larger }).catch(() => undefined)
           },
         },
         signal,
@@ -71,6 +76,19 @@ export async function bootUntilReady(
       }
       failure = thrown
       await tell(log, incarnation, `Boot ${attempt} of ${limits.maxBoots} failed. ${failure.message}`)
+      const { lacks } = failure
+      if (!lacks) continue
+      // A first one holds nothing of ours: what it has no room for is too large for what was asked for.
+      const isLast = attempt === limits.maxBoots || recovered.before === undefined
+      if (isLast) {
+        const way = recovered.before
+          ? ` \`tutti agent workspace ${bcId} --to DIR\` writes all files into a folder, for a new agent to go on with.`
+          : ''
+        throw failWith('resource_limit', `${tooSmall(config.sandbox, policy, lacks)}${way}`)
+      }
+      policy = withMore(policy, lacks)
+      detail = `with room for ${diskSize(policy, lacks)}: the workspace and its commits need more than sandbox.${lacks}, ${diskSize(config.sandbox, lacks)}`
+      deps.log.warn({ bc_id: bcId, incarnation, limit: lacks }, `a sandbox ${detail}`)
     }
   }
   throw failWith(failure.stage === 'setup' ? 'setup_failed' : 'boot_timeout', failure.message)

@@ -1,4 +1,4 @@
-import { TuttiError, type SettingName } from '@tutti/core'
+import { TuttiError, type SandboxPolicy, type SettingName } from '@tutti/core'
 import type { LimitName, Sandbox } from '@tutti/sandbox'
 
 const words: Record<LimitName, string> = {
@@ -6,6 +6,7 @@ const words: Record<LimitName, string> = {
   pids: 'processes',
   disk: 'disk space',
   files: 'files',
+  file_size: 'file size',
 }
 
 /**
@@ -19,6 +20,39 @@ export function limitBehind(sandbox: Pick<Sandbox, 'limitHit'>, thrown?: unknown
 }
 
 const limitNames = Object.keys(words) as LimitName[]
+
+/** What a disk can be too small in. */
+export type DiskLimit = keyof typeof disk
+
+const mib = (bytes: number) => `${Math.round(bytes / 1024 ** 2)} MiB`
+const disk = {
+  disk: { key: 'diskBytes', show: mib },
+  files: { key: 'files', show: (files: number) => `${files} files` },
+  file_size: { key: 'fileBytes', show: mib },
+} as const satisfies Partial<Record<LimitName, unknown>>
+
+export const isOfDisk = (limit: LimitName | undefined): limit is DiskLimit =>
+  limit !== undefined && Object.hasOwn(disk, limit)
+
+/** The same, with a disk that takes twice as much of it; a file may then be as large as the disk, which is what the commits are in. */
+export function withMore({ limits, ...policy }: SandboxPolicy, limit: DiskLimit): SandboxPolicy {
+  const { key } = disk[limit]
+  const twice = limits[key] * 2
+  const more = limit === 'file_size' ? Math.max(twice, limits.diskBytes) : twice
+  return { ...policy, limits: { ...limits, [key]: more } }
+}
+
+/** Of the disk that was asked for, when the workspace did not fit into the largest that was tried either. */
+export function tooSmall(asked: SandboxPolicy, tried: SandboxPolicy, limit: DiskLimit): string {
+  const setting: SettingName = `sandbox.${limit}`
+  const [size, largest] = [diskSize(asked, limit), diskSize(tried, limit)]
+  if (largest === size)
+    return `The workspace does not fit into its sandbox: ${setting} is ${size}. Start with a larger ${setting}.`
+  return `The workspace and the commits that it comes from do not fit into a sandbox: ${setting} is ${size}, and ${largest} were too small as well. Start with a larger ${setting}.`
+}
+
+export const diskSize = (policy: SandboxPolicy, limit: DiskLimit): string =>
+  disk[limit].show(policy.limits[disk[limit].key])
 
 export function limitDetail(limit: LimitName): string {
   const setting: SettingName = `sandbox.${limit}`

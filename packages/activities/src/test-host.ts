@@ -84,6 +84,8 @@ export interface TestHostOptions {
   readonly eventLog?: (real: EventLog) => EventLog
   /** Default false. */
   readonly watchWorkspace?: boolean
+  /** What holds sandboxes to their disk. Default: the best that there is. */
+  readonly disk?: 'mount' | 'watchdog'
   /** Of the sandbox. Default: enough for a small workspace. */
   readonly limits?: Partial<AgentConfig['sandbox']['limits']>
   readonly archive?: (real: Archive) => Archive
@@ -113,7 +115,11 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
   const blobs = options.blobs?.(filesystem) ?? filesystem
   const kept = createFilesystemArchive({ root: join(folder, 'archive') })
   const archive = options.archive?.(kept) ?? kept
-  const local = createLocalSandboxes({ root: join(folder, 'sandboxes'), nodePath: process.execPath })
+  const local = createLocalSandboxes({
+    root: join(folder, 'sandboxes'),
+    nodePath: process.execPath,
+    ...(options.disk && { disk: options.disk }),
+  })
   const sandboxes = options.sandboxes?.(local) ?? local
   const serverPath = await buildAgentServer(
     fileURLToPath(new URL('../../../node_modules/.cache/tutti/agent-server', import.meta.url)),

@@ -1,6 +1,6 @@
-import type { CheckResult } from '@tutti/core'
+import { limits, type CheckResult, type SandboxPolicy } from '@tutti/core'
 import { encodeRunEvent } from '@tutti/protocol'
-import { BootFailure, bootSandbox } from './boot-sandbox.ts'
+import { BootFailure, bootSandbox, type BootRequest, type Booted } from './boot-sandbox.ts'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { Activities, EnsembleScope } from './contract.ts'
 import type { ActivityDeps } from './deps.ts'
@@ -8,6 +8,7 @@ import { openEnsemble } from './ensemble-mirror.ts'
 import { failWith, orFail } from './fail.ts'
 import { withHeartbeat } from './heartbeat.ts'
 import { runToEnd } from './run-to-end.ts'
+import { tooSmall, withMore } from './sandbox-limit.ts'
 import { slotPollMs } from './slot-poll.ts'
 
 /**
@@ -67,30 +68,22 @@ async function check(
   const mirror = await deps.mirrors.restore(location, commit, signal)
   const startedAt = deps.clock.monotonic()
   const since = () => Math.round(deps.clock.monotonic() - startedAt)
-  const { sandbox, server } = await bootSandbox(
-    deps,
-    {
-      key: `${scope.ensembleId}/verify-${commit.slice(0, 12)}`,
-      owner: scope.owner,
-      policy: config.sandbox,
-      mirror,
-      location,
-      commit,
-      base,
-      head: commit,
-      branch: 'tutti/verify',
-      changes: [],
-      setupCommand: config.setupCommand,
-      deadline: deps.clock.now() + config.readyTimeoutMs,
-      onDenied: (target) => deps.log.info({ ensemble_id: scope.ensembleId, target }, 'egress denied'),
-      onStep: phase,
-    },
-    signal,
-  ).catch((thrown: unknown) => {
-    if (thrown instanceof BootFailure)
-      throw failWith(thrown.stage === 'setup' ? 'setup_failed' : 'boot_timeout', thrown.message)
-    throw thrown
-  })
+  const request: Omit<BootRequest, 'policy'> = {
+    key: `${scope.ensembleId}/verify-${commit.slice(0, 12)}`,
+    owner: scope.owner,
+    mirror,
+    location,
+    commit,
+    base,
+    head: commit,
+    branch: 'tutti/verify',
+    changes: [],
+    setupCommand: config.setupCommand,
+    deadline: deps.clock.now() + config.readyTimeoutMs,
+    onDenied: (target) => deps.log.info({ ensemble_id: scope.ensembleId, target }, 'egress denied'),
+    onStep: phase,
+  }
+  const { sandbox, server } = await bootWithRoom(deps, request, config.sandbox, signal)
   try {
     phase('check')
     const { exit, tail } = await runToEnd(server, config.checkCommand, signal, config.checkTimeoutMs)
@@ -98,5 +91,26 @@ async function check(
   } finally {
     await server.close().catch(() => undefined)
     await deps.sandboxes.destroy(sandbox.ref, new AbortController().signal)
+  }
+}
+
+/** Boots once, and again with a larger disk when the files do not fit beside the commit that they come from, as a recovery does. */
+async function bootWithRoom(
+  deps: ActivityDeps,
+  request: Omit<BootRequest, 'policy'>,
+  asked: SandboxPolicy,
+  signal: AbortSignal,
+): Promise<Booted> {
+  let policy = asked
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await bootSandbox(deps, { ...request, policy }, signal)
+    } catch (thrown) {
+      if (!(thrown instanceof BootFailure)) throw thrown
+      const { lacks, stage, message } = thrown
+      if (!lacks) throw failWith(stage === 'setup' ? 'setup_failed' : 'boot_timeout', message)
+      if (attempt === limits.maxBoots) throw failWith('resource_limit', tooSmall(asked, policy, lacks))
+      policy = withMore(policy, lacks)
+    }
   }
 }

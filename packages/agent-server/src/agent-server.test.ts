@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { processesMarked } from '@tutti/processes'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestBench, never, recordCapture, shell, type TestBench } from './test-sandbox.ts'
 
@@ -75,7 +76,7 @@ describe.each(['bubblewrap', 'none'] as const)('agent server, isolation %s', (is
     await bench.provider.destroy(sandbox.ref, never)
   })
 
-  test('a pack that is cut off, damaged or fails is said, and the sandbox can be hydrated again', async () => {
+  test('a pack that is cut off, damaged or fails is said, a git that is killed too, and the sandbox can be hydrated again', async () => {
     const { commit, pack } = packCommit(bench, 3 << 20)
     const { server, sandbox } = await bench.start({ policy: { isolation } })
     const hydrate = (pieces: AsyncIterable<Uint8Array>) =>
@@ -96,6 +97,20 @@ describe.each(['bubblewrap', 'none'] as const)('agent server, isolation %s', (is
       throw new Error('the mirror is gone')
     }
     await expect(hydrate(failing())).rejects.toThrow('the mirror is gone')
+    async function* killing() {
+      yield pack.subarray(0, 100)
+      const find = () =>
+        processesMarked(`TUTTI_SANDBOX_ID=${sandbox.ref.id}`).filter((pid) =>
+          readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('\0index-pack\0'),
+        )
+      await expect.poll(find, { timeout: 10_000 }).not.toEqual([])
+      for (const pid of find()) process.kill(pid, 'SIGKILL')
+      yield pack.subarray(100)
+    }
+    await expect(hydrate(killing())).rejects.toMatchObject({
+      code: 'internal',
+      message: expect.stringContaining('index-pack failed in the sandbox: ended by SIGKILL') as string,
+    })
     expect((await hydrate(inPieces(pack))).entries).toBe(2)
     await server.close()
     await bench.provider.destroy(sandbox.ref, never)

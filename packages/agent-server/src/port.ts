@@ -71,7 +71,7 @@ export interface RecordedGitState {
 }
 
 export interface HydrateRequest {
-  /** Checked out raw: no filters, no attributes. */
+  /** Checked out raw: no filters, no attributes. The tree of one does where `head` is another one. */
   readonly commit: string
   /** What the branch and the index stand at, where that is not `commit`: what git shows as changed is what differs from it. */
   readonly head?: string

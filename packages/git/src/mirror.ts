@@ -103,7 +103,9 @@ export function createMirror(
       const commit = checkHash(request.commit, 'commit')
       const base = await sourceCommit(checkHash(request.base, 'base'), signal)
       if (commit === base) return undefined
-      return packBeyondSource(git, path, commit, base, signal)
+      // Who lacks the base as well gets it with its history.
+      const part = request.filesOnly && base !== undefined ? '^{tree}' : ''
+      return packBeyondSource(git, path, `${commit}${part}`, base && `${base}${part}`, signal)
     },
 
     checkPack: (pack, onto, signal) =>

@@ -89,10 +89,11 @@ export interface Mirror {
   updateRef(ref: string, commit: string, signal: AbortSignal): Promise<void>
   /**
    * What a reader of `sourceObjects` lacks to have `commit`, as a git pack; undefined when it has it. `base` is the commit of the
-   * source that `commit` began from. git starts when the pack is read, and ends when the reading does.
+   * source that `commit` began from. With `filesOnly`, what it lacks to have its tree: however often a file has changed, it is there once.
+   * git starts when the pack is read, and ends when the reading does.
    */
   packBeyondSource(
-    request: { readonly commit: string; readonly base: string },
+    request: { readonly commit: string; readonly base: string; readonly filesOnly?: boolean },
     signal: AbortSignal,
   ): Promise<AsyncIterable<Uint8Array> | undefined>
   /**

@@ -85,6 +85,18 @@ test('SEC-12 a pack has one commit’s own objects and no other agent’s', asyn
   expect(find(clone, 'secret of two')).toBe(false)
 })
 
+test('for its files alone nothing is packed of the commits before it', async () => {
+  const first = await checkpoint(1, 'a.txt', 'first\n')
+  const second = await checkpoint(1, 'a.txt', 'second\n', first)
+  const pack = await mirror.packBeyondSource({ commit: second, base, filesOnly: true }, never)
+  const clone = readPack(Buffer.concat(await Array.fromAsync(pack!)), 'clone')
+  const kinds = userGit(clone, 'cat-file', '--batch-all-objects', '--batch-check=%(objecttype)').split('\n')
+  expect(kinds.toSorted()).toEqual(['blob', 'tree'])
+  await writeFile(join(clone, '.git/objects/info/alternates'), `${mirror.sourceObjects}\n`)
+  userGit(clone, 'read-tree', '-u', '--reset', await mirror.treeOf(second, never))
+  expect(await readFile(join(clone, 'a.txt'), 'utf8')).toBe('second\n')
+})
+
 test('asks git nothing about a base that was resolved, and sends no pack for it', async () => {
   const commands: string[] = []
   const root = dirname(mirror.path)

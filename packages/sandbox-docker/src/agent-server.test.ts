@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -19,7 +19,7 @@ import { processesMarked } from '@tutti/processes'
 import type { HostSandboxProvider, Sandbox } from '@tutti/sandbox'
 import { importTestImage, startPodman, type PodmanEngine } from '@tutti/testkit'
 import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
-import { createDockerSandboxes } from './docker-sandboxes.ts'
+import { createDockerSandboxes, type DockerSandboxesOptions } from './docker-sandboxes.ts'
 import { testPolicy } from './test-policy.ts'
 
 declare module 'vitest' {
@@ -33,6 +33,7 @@ const never = new AbortController().signal
 
 describe.skipIf(why !== '')(`an agent server in a container ${why}`, () => {
   let engine: PodmanEngine
+  let options: Omit<DockerSandboxesOptions, 'root'>
   let provider: HostSandboxProvider
   let folder: string
   let commit: string
@@ -58,12 +59,8 @@ describe.skipIf(why !== '')(`an agent server in a container ${why}`, () => {
     serverPath = await buildAgentServer(
       fileURLToPath(new URL('../../../node_modules/.cache/tutti/agent-server', import.meta.url)),
     )
-    provider = createDockerSandboxes({
-      root: join(folder, 'sandboxes'),
-      nodePath: process.execPath,
-      image,
-      socketPath: engine.socketPath,
-    })
+    options = { nodePath: process.execPath, image, socketPath: engine.socketPath }
+    provider = createDockerSandboxes({ ...options, root: join(folder, 'sandboxes') })
   })
   afterEach(async () => {
     for (const ref of await provider.list(undefined, never)) await provider.destroy(ref, never)
@@ -73,12 +70,17 @@ describe.skipIf(why !== '')(`an agent server in a container ${why}`, () => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  const start = async (egressFolder?: string): Promise<{ sandbox: Sandbox; server: AgentServer }> => {
+  const start = async (
+    egressFolder?: string,
+    limits: Partial<typeof testPolicy.limits> = {},
+    from = provider,
+  ): Promise<{ sandbox: Sandbox; server: AgentServer }> => {
     count += 1
     const files = { serverPath, sourceObjects: join(folder, 'mirror.git', 'objects') }
     const readOnly = agentServerMounts({ ...files, ...(egressFolder === undefined ? {} : { egressFolder }) })
-    const spec = { key: `test/${count}`, owner: 'tester', policy: testPolicy, env: {}, readOnly }
-    const sandbox = await provider.create(spec, never)
+    const policy = { ...testPolicy, limits: { ...testPolicy.limits, ...limits } }
+    const spec = { key: `test/${count}`, owner: 'tester', policy, env: {}, readOnly }
+    const sandbox = await from.create(spec, never)
     const server = await startAgentServer({ sandbox, serverPath, egress: egressFolder !== undefined }, never)
     return { sandbox, server }
   }
@@ -129,6 +131,36 @@ describe.skipIf(why !== '')(`an agent server in a container ${why}`, () => {
     await server.close()
     await provider.destroy(sandbox.ref, never)
     expect(await provider.list(undefined, never)).toEqual([])
+  })
+
+  test('what does not fit into its disk fails with the name of the limit, or is seen by a look', async () => {
+    const large = randomBytes(32 << 20)
+    const hash = `sha256_${createHash('sha256').update(large).digest('hex')}` as const
+    const state = {
+      path: Buffer.from('large'),
+      fileType: 'file',
+      mode: '100644',
+      size: large.length,
+    } as const
+    const changes: CapturedChange[] = [{ action: 'created', state: { ...state, hash } }]
+    const request = { commit, branch: 'work', changes, contentOf: () => parts(large) }
+    const limits = { diskBytes: 24 << 20, fileBytes: 64 << 20 }
+
+    const mounted = await start(undefined, limits)
+    await expect(mounted.server.hydrate(request, never)).rejects.toMatchObject({
+      code: 'resource_exhausted',
+      detail: { reason: 'resource_limit', limit: 'disk' },
+    })
+    expect(await mounted.sandbox.measureDisk()).toBeUndefined()
+
+    const watching = createDockerSandboxes({ ...options, root: join(folder, 'watched'), disk: 'watchdog' })
+    const watched = await start(undefined, limits, watching)
+    // It may be seen before the look.
+    await watched.server.hydrate(request, never).catch(() => {})
+    expect(await watched.sandbox.measureDisk()).toBe('disk')
+    expect(watched.sandbox.limitHit()).toBe('disk')
+    await watched.server.lost
+    await watching.destroy(watched.sandbox.ref, never)
   })
 
   test('one program is ended and its container goes on', async () => {
@@ -198,3 +230,7 @@ describe.skipIf(why !== '')(`an agent server in a container ${why}`, () => {
     })
   })
 })
+
+async function* parts(bytes: Buffer): AsyncGenerator<Buffer> {
+  for (let start = 0; start < bytes.length; start += 1 << 20) yield bytes.subarray(start, start + (1 << 20))
+}

@@ -72,7 +72,7 @@ export function createDockerSandbox(parts: DockerSandboxParts): DockerSandbox {
       throw engineError(thrown, `signal a container`, parts.socketPath)
     }
   }
-  const stopWatch = watchSandbox({
+  const watch = watchSandbox({
     disk,
     limits: spec.policy.limits,
     countProcesses: false,
@@ -210,6 +210,7 @@ export function createDockerSandbox(parts: DockerSandboxParts): DockerSandbox {
       }
     },
     limitHit,
+    measureDisk: watch.measureDisk,
     async terminate() {
       if (!gone) await send('SIGTERM')
     },
@@ -217,7 +218,7 @@ export function createDockerSandbox(parts: DockerSandboxParts): DockerSandbox {
       gone = true
       // The counters and the mount go next.
       limitHit()
-      stopWatch()
+      watch.stop()
       clearInterval(sampler)
       streams.destroy()
     },

@@ -49,7 +49,7 @@ export function createLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
 
   const limitHit = (): LimitName | undefined =>
     (limit ??= group.limitHit() ?? (disk.mounted ? mountedLimitHit(disk) : undefined))
-  const stopWatch = watchSandbox({
+  const watch = watchSandbox({
     disk,
     limits: spec.policy.limits,
     countProcesses: group.kind === 'watchdog',
@@ -208,12 +208,13 @@ export function createLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
       return gone ? 'gone' : 'running'
     },
     limitHit,
+    measureDisk: watch.measureDisk,
     state: () => state,
     release() {
       gone = true
       // The groups and the mount go next, and their counters with them.
       limitHit()
-      stopWatch()
+      watch.stop()
     },
   }
 }

@@ -27,7 +27,7 @@ export interface ExecRequest {
 }
 
 /** What a sandbox can run out of; the setting `sandbox.NAME` has the limit. */
-export type LimitName = 'memory' | 'pids' | 'disk' | 'files'
+export type LimitName = 'memory' | 'pids' | 'disk' | 'files' | 'file_size'
 
 export interface ExecExit {
   readonly code: number | null
@@ -79,6 +79,8 @@ export interface Sandbox {
   alive(signal: AbortSignal): Promise<'running' | 'gone' | 'unknown'>
   /** The first limit that was hit so far, for the reason `resource_limit`. */
   limitHit(): LimitName | undefined
+  /** Where no kernel holds its disk to the limits, looks now whether it is above one; it ends then, as it would a little later. */
+  measureDisk(): Promise<Extract<LimitName, 'disk' | 'files'> | undefined>
 }
 
 /** Makes disposable places where a workspace is hydrated and commands run (design §1). */

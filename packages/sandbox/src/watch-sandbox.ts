@@ -1,7 +1,7 @@
 import type { SandboxLimits } from '@tutti/core'
 import { processStat } from '@tutti/processes'
 import { measureFolders } from './measure-folder.ts'
-import type { LimitName } from './port.ts'
+import type { LimitName, Sandbox } from './port.ts'
 import { mountedLimitHit, type SandboxDisk } from './sandbox-disk.ts'
 
 export interface WatchedSandbox {
@@ -21,8 +21,14 @@ const mountedIntervalMs = 200
 /** Measuring takes at most about this share of one core, however many files there are. */
 const diskDuty = 1 / 10
 
-/** Measures what the kernel does not limit for us. Returns the stop function; an open watch keeps no process alive. */
-export function watchSandbox(watched: WatchedSandbox): () => void {
+/** An open watch keeps no process alive. */
+export interface SandboxWatch {
+  readonly measureDisk: Sandbox['measureDisk']
+  stop(): void
+}
+
+/** Measures what the kernel does not limit for us. */
+export function watchSandbox(watched: WatchedSandbox): SandboxWatch {
   let stopped = false
   let diskTimer: NodeJS.Timeout | undefined
   const intervalMs = watched.disk.mounted ? mountedIntervalMs : diskIntervalMs
@@ -34,18 +40,20 @@ export function watchSandbox(watched: WatchedSandbox): () => void {
     if (resident > watched.limits.memoryBytes) watched.onLimit('memory', true)
   }
 
+  const measureDisk: Sandbox['measureDisk'] = async () => {
+    if (watched.disk.mounted) return undefined
+    const { workspace, home, tmp, shm } = watched.disk
+    const { bytes, files } = await measureFolders([workspace, home, tmp, shm])
+    const limit =
+      bytes > watched.limits.diskBytes ? 'disk' : files > watched.limits.files ? 'files' : undefined
+    if (limit && !stopped) watched.onLimit(limit, true)
+    return limit
+  }
+
   const checkDisk = async () => {
     const start = performance.now()
-    if (watched.disk.mounted) {
-      const limit = mountedLimitHit(watched.disk)
-      if (limit) watched.onLimit(limit, false)
-    } else {
-      const { workspace, home, tmp, shm } = watched.disk
-      const size = await measureFolders([workspace, home, tmp, shm])
-      if (stopped) return
-      if (size.bytes > watched.limits.diskBytes) watched.onLimit('disk', true)
-      else if (size.files > watched.limits.files) watched.onLimit('files', true)
-    }
+    const limit = watched.disk.mounted ? mountedLimitHit(watched.disk) : await measureDisk()
+    if (limit && watched.disk.mounted) watched.onLimit(limit, false)
     if (stopped) return
     const wait = Math.max(intervalMs, (performance.now() - start) / diskDuty)
     diskTimer = setTimeout(() => void checkDisk(), wait).unref()
@@ -55,9 +63,12 @@ export function watchSandbox(watched: WatchedSandbox): () => void {
     ? setInterval(checkProcesses, processIntervalMs).unref()
     : undefined
   diskTimer = setTimeout(() => void checkDisk(), intervalMs).unref()
-  return () => {
-    stopped = true
-    clearInterval(processTimer)
-    clearTimeout(diskTimer)
+  return {
+    measureDisk,
+    stop() {
+      stopped = true
+      clearInterval(processTimer)
+      clearTimeout(diskTimer)
+    },
   }
 }

@@ -6,12 +6,14 @@ import { TuttiError } from '@tutti/core'
  * time somebody looks at the disk from outside, what did not fit is most times gone again.
  *
  * @param folder on that disk
+ * @param unwritten bytes that were to be written and are not there
  */
-export function diskFull(thrown: unknown, folder: string): TuttiError | undefined {
+export function diskFull(thrown: unknown, folder: string, unwritten = 0): TuttiError | undefined {
   const { code, message } = thrown as NodeJS.ErrnoException
   const isFull =
     thrown instanceof TuttiError
-      ? code === 'failed_precondition' && gitSays.test(message)
+      ? code === 'failed_precondition' &&
+        (gitSays.test(message) || (gitHints.test(message) && nearlyNoRoom(folder, unwritten)))
       : code === 'ENOSPC' || code === 'EDQUOT'
   if (!isFull) return undefined
   const limit = nearlyNoFiles(folder) ? 'files' : 'disk'
@@ -26,6 +28,17 @@ export function diskFull(thrown: unknown, folder: string): TuttiError | undefine
 
 /** Of git we have but its words; it is asked for English ones. */
 const gitSays = /No space left on device|Disk quota exceeded/
+/** Of a file of the work tree or the index it does not say why, and removes what it wrote. */
+const gitHints = /unable to write/
+
+function nearlyNoRoom(folder: string, unwritten: number): boolean {
+  try {
+    const { bavail, blocks, bsize } = statfsSync(folder)
+    return bavail * bsize < unwritten + (blocks * bsize) / 20
+  } catch {
+    return false
+  }
+}
 
 /** What could not be made may have given its entry back. */
 const nearly = 16

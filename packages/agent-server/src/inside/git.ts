@@ -37,7 +37,7 @@ const settings = [
  * Runs git inside the sandbox, where what a repository makes it execute is the agent's own business.
  *
  * @throws TuttiError `failed_precondition` when git refuses, `deadline_exceeded` at the time limit, `cancelled` when aborted,
- * `unavailable` when it cannot be started or somebody else killed it.
+ * `internal` when it cannot be started or somebody else killed it, `resource_exhausted` when a file of its became larger than any may be.
  */
 export function runGit(args: readonly string[], run: GitRun): Promise<Buffer> {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_'))
@@ -80,13 +80,14 @@ export function runGit(args: readonly string[], run: GitRun): Promise<Buffer> {
     })
     child.once('error', (cause) => {
       settle()
-      reject(gitError('unavailable', args, cause.message, cause))
+      reject(gitError('internal', args, cause.message, cause))
     })
     child.once('close', (code, killedBy) => {
       settle()
       if (code !== null && (run.accept ?? [0]).includes(code)) resolve(Buffer.concat(output))
       else if (inputProblem) reject(inputProblem)
-      else if (code === null) reject(gitError('unavailable', args, `ended by ${killedBy}`))
+      else if (killedBy === 'SIGXFSZ') reject(fileTooLarge(args))
+      else if (code === null) reject(gitError('internal', args, `ended by ${killedBy}`))
       else reject(gitError('failed_precondition', args, problem.trim() || `exit ${code}`))
     })
   })
@@ -102,6 +103,12 @@ function killGroup(pid: number | undefined): void {
 }
 
 const cancelled = (args: readonly string[]) => new TuttiError('cancelled', `git ${args[0]} was cancelled.`)
+
+const fileTooLarge = (args: readonly string[]) =>
+  new TuttiError('resource_exhausted', `git ${args[0]} needs a larger file than the sandbox may have.`, {
+    reason: 'resource_limit',
+    limit: 'file_size',
+  })
 
 const gitError = (code: ErrorCode, args: readonly string[], problem: string, cause?: unknown) =>
   new TuttiError(code, `git ${args[0]} failed in the sandbox: ${problem}`, {}, cause)

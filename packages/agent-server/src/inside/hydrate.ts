@@ -1,18 +1,27 @@
-import { appendFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { TuttiError } from '@tutti/core'
-import { changedFile, changePath, isEmptyFolder, pathKey, type CapturedChange } from '@tutti/workspace'
+import {
+  changedFile,
+  changePath,
+  isEmptyFolder,
+  pathBytes,
+  pathKey,
+  type CapturedChange,
+} from '@tutti/workspace'
 import { packOf } from '../content-of.ts'
 import type { CallStream } from '../link/call.ts'
 import { applyChange } from './apply-change.ts'
+import { diskFull } from './disk-full.ts'
 import { startEarlyHashes, type EarlyHashes } from './early-hashes.ts'
 import { createFreshFiles } from './fresh-files.ts'
 import { runGit, type GitRun } from './git.ts'
 import type { Gitlinks } from './submodule-files.ts'
-import { receiveChanges } from './receive-changes.ts'
+import { receiveChanges, type HostChange } from './receive-changes.ts'
 import { restoreRepository } from './repository/restore-repository.ts'
 
 export interface HydrateParams {
+  /** Or the tree of one. */
   readonly commit: string
   readonly head: string
   readonly branch: string
@@ -116,7 +125,10 @@ export async function hydrateWorkspace(
   // Into the clone's own objects: nobody else's sandbox has them.
   for (let pack = 0; pack < params.packs; pack += 1) await git(['index-pack', '--stdin'], packOf(messages))
   if (params.state === undefined) await git(['update-ref', `refs/heads/${params.branch}`, params.head])
-  const checkout = git(['read-tree', '--reset', '-u', params.commit])
+  const checkout = git(['read-tree', '--reset', '-u', params.commit]).catch(async (failed: unknown) => {
+    const unwritten = await unwrittenBytes(git, params.commit, workdir).catch(() => 0)
+    throw diskFull(failed, workdir, unwritten) ?? failed
+  })
   checkout.catch(() => {})
   const listing = git(['ls-tree', '-r', '-z', '--full-tree', params.commit]).catch(
     async (failed: unknown) => {
@@ -130,12 +142,27 @@ export async function hydrateWorkspace(
   await checkout.finally(earlyHashes.written)
   rmSync(join(info, 'attributes'))
   const clone = lap()
-  // Last: what goes takes its empty parents along.
+  const changed = await writeChanges(workdir, receiveChanges(messages), expected, earlyHashes)
+  const blobs = lap()
+  const restored = restoreGit(params, git, workdir, signal)
+  restored.catch(() => {})
+  // Their files are a part of the workspace.
+  if (gitlinks.size > 0) await restored
+  return { gitlinks, expected, earlyHashes, changed, restored, times: { clone, blobs } }
+}
+
+/** Writes what came after the commit, and says so in `expected`. @returns the path keys, in their order */
+async function writeChanges(
+  workdir: string,
+  changes: AsyncIterable<HostChange>,
+  expected: Map<string, ExpectedPath>,
+  earlyHashes: EarlyHashes,
+): Promise<string[]> {
   const changed: string[] = []
+  const rewritten: string[] = []
   const emptyFolders = new Map<string, CapturedChange>()
   const fresh = createFreshFiles(workdir)
-  const rewritten: string[] = []
-  for await (const { change, content } of receiveChanges(messages)) {
+  for await (const { change, content } of changes) {
     const key = pathKey(changePath(change))
     changed.push(key)
     emptyFolders.delete(key)
@@ -154,14 +181,23 @@ export async function hydrateWorkspace(
     await applyChange(workdir, change, content)
     if (isFileMode(expected.get(key)?.mode)) rewritten.push(key)
   }
+  // Last: what goes takes its empty parents along.
   for (const change of emptyFolders.values()) await applyChange(workdir, change, nothing)
   earlyHashes.add(rewritten)
-  const blobs = lap()
-  const restored = restoreGit(params, git, workdir, signal)
-  restored.catch(() => {})
-  // Their files are a part of the workspace.
-  if (gitlinks.size > 0) await restored
-  return { gitlinks, expected, earlyHashes, changed, restored, times: { clone, blobs } }
+  return changed
+}
+
+/** How much a checkout that failed has left out. */
+async function unwrittenBytes(git: RunGit, commit: string, workdir: string): Promise<number> {
+  let bytes = 0
+  const listing = await git(['ls-tree', '-r', '-l', '-z', '--full-tree', commit])
+  for (const line of pathKey(listing).split('\0')) {
+    const [, size, key] = /^\d+ blob \S+ +(\d+)\t(.*)$/s.exec(line) ?? []
+    if (key === undefined) continue
+    const path = Buffer.concat([Buffer.from(`${workdir}/`), pathBytes(key)])
+    if (!lstatSync(path, { throwIfNoEntry: false })) bytes += Number(size)
+  }
+  return bytes
 }
 
 const nothing = new Uint8Array()
@@ -186,8 +222,10 @@ async function restoreGit(
   try {
     const restored = await restoreRepository(git, workdir, state)
     return { ...restored, withoutRepository: false, ms: lap() }
-  } catch {
+  } catch (failed) {
     signal.throwIfAborted()
+    // In a larger sandbox it can be made.
+    if (diskFull(failed, workdir)) throw failed
     // The files must come back whatever the agent has made of its repository: it begins anew.
     for (const name of ['refs', 'packed-refs', 'index'])
       rmSync(join(workdir, '.git', name), { recursive: true, force: true })

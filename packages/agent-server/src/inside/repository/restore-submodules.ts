@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathBytes } from '@tutti/workspace'
+import { diskFull } from '../disk-full.ts'
 import { removeEmpty } from '../remove-empty.ts'
 import type { GitState } from './git-state.ts'
 import type { Git } from './restore-repository.ts'
@@ -10,6 +11,7 @@ import type { Git } from './restore-repository.ts'
  * goes again.
  *
  * @returns path keys of those that could not be had: their remote cannot be reached from here, or has not the commit.
+ * @throws what a full disk makes fail
  */
 export async function restoreSubmodules(
   git: Git,
@@ -29,7 +31,8 @@ export async function restoreSubmodules(
       await git(['-c', 'protocol.file.allow=always', 'submodule', 'update', '--init', '--', name])
       await git(['-C', name, 'checkout', '-q', '--detach', commit])
       for (const key of gone) if (key.startsWith(`${path}/`)) removeFile(Buffer.from(workdir), key)
-    } catch {
+    } catch (error) {
+      if (diskFull(error, workdir)) throw error
       failed.push(path)
       // At another commit it would be taken for what it is not.
       rmSync(folder, { recursive: true, force: true })
