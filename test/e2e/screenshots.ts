@@ -100,6 +100,8 @@ async function openList(page: Page, ui: string): Promise<void> {
   for (const column of ['Run ID', 'Type', 'End'])
     await page.getByRole('button', { name: `Remove ${column} column` }).click()
   await page.getByTestId('drawer-close-button').click()
+  // It fades out, and would lie over the table.
+  await page.getByTestId('drawer-close-button').waitFor({ state: 'detached' })
   await page.getByRole('cell', { name: 'CHILDREN_RUNNING' }).first().waitFor()
 }
 
