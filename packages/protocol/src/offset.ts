@@ -37,7 +37,7 @@ export function decodeOffset(log: LogId, offset: string, field = 'offset_key'): 
   if (!match || !intact) {
     throw new TuttiError(
       'invalid_argument',
-      `${field} is not an offset of Tutti. Use one that a stream gave you, or leave it out to read from the start.`,
+      `${field} is not an offset of Tutti. Use the offset_key of an event, or leave it out to read from the start.`,
       { field },
     )
   }

@@ -128,7 +128,9 @@ async function configuration(context: CliContext): Promise<DoctorCheckResult> {
         .filter(({ origin }) => origin === 'project' || origin === 'user')
         .map(({ detail }) => detail.replace(/:\d+$/, '')),
     )
-    return check('config', 'ok', `${set.length} settings changed`, { origin: [...files].join(', ') })
+    return check('config', 'ok', `${set.length === 1 ? '1 setting' : `${set.length} settings`} changed`, {
+      origin: [...files].join(', '),
+    })
   } catch (error) {
     return check('config', 'failed', TuttiError.from(error).message, {
       fix: 'Mend that line; "tutti config list" checks it again.',
