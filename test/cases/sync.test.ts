@@ -83,7 +83,7 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
     const lines = stdout.split('\n').filter((line) => line !== '')
     const isApart = lines.some((line) => line.startsWith('!'))
     expect([code, stderr]).toEqual(
-      isApart ? [9, expect.stringMatching(/^Not in step: \d+ paths?;/)] : [0, ''],
+      isApart ? [9, expect.stringMatching(/^Not in step: \d+ paths?;/)] : [0, 'In step.\n'],
     )
     return lines.toSorted()
   }

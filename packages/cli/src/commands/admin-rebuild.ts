@@ -32,7 +32,7 @@ async function rebuild(context: CliContext): Promise<number> {
     throw new TuttiError(
       'failed_precondition',
       `Process ${pid} (${role}) works with the data folder ${path}. End it, then rebuild.`,
-      { pid },
+      { pid, next: `kill ${pid}, then the same command again` },
     )
   }
   try {

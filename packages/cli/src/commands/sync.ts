@@ -58,7 +58,11 @@ export function addSync(program: Command, cli: Cli): void {
           signal,
         })
         if (background) return stayBehind(output, folder)
-        if (apart === 0 || !once) return 0
+        if (!once) return 0
+        if (apart === 0) {
+          output.say('In step.')
+          return 0
+        }
         output.say(`Not in step: ${apart === 1 ? '1 path' : `${apart} paths`}; "!" says why, and what to do.`)
         return reasons.delivery_failed.exit
       }),

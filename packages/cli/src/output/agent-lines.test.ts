@@ -1,5 +1,5 @@
 import { create } from '@bufbuild/protobuf'
-import { AgentSchema, CloudAgentWorkflowStatus } from '@tutti/proto'
+import { AgentSchema, BackgroundComposerStatus, CloudAgentWorkflowStatus } from '@tutti/proto'
 import { expect, test } from 'vitest'
 import { agentDetails, agentTable } from './agent-lines.ts'
 import { eventText } from './event-text.ts'
@@ -70,4 +70,16 @@ test('the list and the log say it too, and only of agents that stand still', () 
     `waiting turns: 2; ${on}`,
   )
   expect(eventText({ ...status, status: 'RUNNING' })?.text).not.toContain(on)
+})
+
+test('an agent without a sandbox yet has none', () => {
+  const state = { incarnation: 1 }
+  const shown = (status: BackgroundComposerStatus) =>
+    agentDetails(create(AgentSchema, { bcId: 'bc-1', status, state }), 0).filter((line) =>
+      line.startsWith('sandbox'),
+    )
+  expect(shown(BackgroundComposerStatus.CREATING)).toEqual([
+    expect.stringMatching(/none yet: it waits for a slot/),
+  ])
+  expect(shown(BackgroundComposerStatus.RUNNING)).toEqual([expect.stringMatching(/number 1/)])
 })

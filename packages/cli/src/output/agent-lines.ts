@@ -1,4 +1,9 @@
-import type { Agent, AgentExtensions, RepositorySource } from '@tutti/proto'
+import {
+  BackgroundComposerStatus,
+  type Agent,
+  type AgentExtensions,
+  type RepositorySource,
+} from '@tutti/proto'
 import { workflowStatusFromWire } from '@tutti/protocol/wire'
 import { formatDuration } from '../values/duration.ts'
 import { table } from './table.ts'
@@ -48,6 +53,11 @@ export function agentTable(agents: readonly Agent[], now: number): string[] {
   return lines
 }
 
+function sandboxText({ status, state }: Agent): string {
+  if (status === BackgroundComposerStatus.CREATING) return 'none yet: it waits for a slot, or is being made'
+  return state && state.incarnation > 0 ? `number ${state.incarnation}` : ''
+}
+
 const isInError = ({ workflowStatus }: Agent) => workflowStatusFromWire(workflowStatus) === 'ERROR'
 
 /** Everything about one agent. */
@@ -65,7 +75,7 @@ export function agentDetails(agent: Agent, now: number): string[] {
     ['checkpoint', safeLine(state?.commit ?? '')],
     ['files', String(agent.filesChanged)],
     ['turns', `${agent.completedTurns} ended, ${state?.queuedTurns ?? 0} waiting`],
-    ['sandbox', state && state.incarnation > 0 ? `number ${state.incarnation}` : ''],
+    ['sandbox', sandboxText(agent)],
     ['pull request', safeLine(agent.pullRequest?.url ?? '')],
     ['created', ago(timestampMs(agent.createdAt), now)],
     ['updated', ago(timestampMs(agent.updatedAt), now)],

@@ -66,7 +66,12 @@ async function syncFolder(request: SyncRequest): Promise<number> {
       if (!(await patiently(request, () => sync.settle('all')))) break
     }
     const apart = sync.report(true)
-    if (!once) await stay(request, sync, state)
+    if (!once) {
+      request.say(
+        `In step${apart > 0 ? ' but for what is told' : ''}; Ctrl-C ends this, and the next one goes on from here.`,
+      )
+      await stay(request, sync, state)
+    }
     return apart
   } finally {
     state.close()

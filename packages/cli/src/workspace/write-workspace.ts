@@ -29,6 +29,7 @@ export async function writeWorkspace(
   if (left.length > 0)
     throw new TuttiError('failed_precondition', `--to ${folder}: something is in it; name a new folder.`, {
       flag: '--to',
+      next: 'the same command with a new folder',
     })
   await mkdir(dirname(target), { recursive: true })
   const temporary = join(dirname(target), `.${basename(target)}.${randomUUID()}`)
