@@ -68,7 +68,7 @@ test('a folder that cannot be read is told of: what the agent has changed in it 
 
 test('what is no file is told of until it is gone, or a rule ignores it', async () => {
   agreedOn('.gitignore', '*.ignored\n')
-  for (const name of ['pipe', 'pipe.ignored']) execFileSync('mkfifo', [at(name)])
+  execFileSync('sh', ['-c', 'mkfifo pipe pipe.ignored'], { cwd: folder })
   await sync.settle('all')
   expect(sync.report(true)).toBe(1)
   expect(notes).toMatchObject([{ kind: 'left', key: 'pipe', detail: expect.stringMatching(/to .gitignore/) }])
