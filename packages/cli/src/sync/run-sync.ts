@@ -65,7 +65,7 @@ async function syncFolder(request: SyncRequest): Promise<number> {
       await patiently(request, () => sync.begin())
       if (!(await patiently(request, () => sync.settle('all')))) break
     }
-    const apart = sync.report(true)
+    const apart = sync.report(once)
     if (!once) await stay(request, sync, state)
     return apart
   } finally {
