@@ -148,6 +148,16 @@ describe('what the mirror has missing or damaged of a checkpoint comes from the 
     }
   })
 
+  test('what has changed since is read for a look at what a recovery needs alone', async () => {
+    const { checkpoint, write, change, read, verify } = await begin()
+    const { commit, objectOf, archive } = await checkpoint(files)
+    damage.missing(objectOf(`${commit}:a`))
+    for (const pack of readdirSync(archive)) if (pack.startsWith(commit)) damage.missing(join(archive, pack))
+    await write(change('a', 'deleted'))
+    expect(await read()).toMatchObject({ paths: ['d/e/f', 'd/large', 'old', 'z'], contents: { z: 'z' } })
+    await expect(verify()).rejects.toMatchObject({ code: Code.DataLoss })
+  })
+
   test('what came from the repository is not ours to bring back', async () => {
     const { checkpoint, read, mirror } = await begin()
     const { commit, objectOf } = await checkpoint(files)

@@ -9,7 +9,7 @@ import { contentsFrom } from './contents-from.ts'
 import { lostContent } from './lost-content.ts'
 import type { RecoveredGitState } from '@tutti/workspace/log'
 import { createOutputTail, runToEnd } from './run-to-end.ts'
-import { isOfDisk, limitBehind, limitDetail, type DiskLimit } from './sandbox-limit.ts'
+import { isHostDiskFull, isOfDisk, limitBehind, limitDetail, type DiskLimit } from './sandbox-limit.ts'
 
 export interface BootRequest {
   readonly key: string
@@ -113,8 +113,8 @@ export async function bootSandbox(
       server,
       request,
       bounded,
-    ).catch((thrown: unknown) => {
-      throw withoutRoom(sandbox, thrown) ?? thrown
+    ).catch(async (thrown: unknown) => {
+      throw (await withoutRoom(sandbox, thrown)) ?? thrown
     })
     const over = await sandbox.measureDisk()
     if (over) throw new BootFailure('boot', limitDetail(over), undefined, over)
@@ -147,8 +147,15 @@ export async function bootSandbox(
 }
 
 /** A failed hydration for which the disk was too small; asked while the disk is still there. */
-function withoutRoom(sandbox: Sandbox, thrown: unknown): BootFailure | undefined {
+async function withoutRoom(sandbox: Sandbox, thrown: unknown): Promise<BootFailure | undefined> {
   const { code, message } = TuttiError.from(thrown)
+  await sandbox.measureDisk()
+  if (isHostDiskFull(sandbox, thrown))
+    return new BootFailure(
+      'boot',
+      'The disk of the host is full. Make room where sandboxes are, then try again.',
+      thrown,
+    )
   const limit = limitBehind(sandbox, thrown)
   // What is damaged is damaged on a larger disk too.
   if (!isOfDisk(limit) || code === 'data_loss') return undefined

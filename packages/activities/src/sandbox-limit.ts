@@ -13,9 +13,20 @@ const words: Record<LimitName, string> = {
  * The limit that something has failed by: one that was seen at the sandbox, or that the error tells of. By the time that one looks at a
  * disk, what did not fit may be gone again.
  */
-export function limitBehind(sandbox: Pick<Sandbox, 'limitHit'>, thrown?: unknown): LimitName | undefined {
+export function limitBehind(
+  sandbox: Pick<Sandbox, 'limitHit' | 'hasOwnDisk'>,
+  thrown?: unknown,
+): LimitName | undefined {
   const seen = sandbox.limitHit()
-  if (seen || !(thrown instanceof TuttiError) || thrown.detail['reason'] !== 'resource_limit') return seen
+  return seen ?? (isHostDiskFull(sandbox, thrown) ? undefined : limitOf(thrown))
+}
+
+/** Something did not fit, and it was the host's disk that was full: what a sandbox has reached of its own limits is seen there. */
+export const isHostDiskFull = (sandbox: Pick<Sandbox, 'limitHit' | 'hasOwnDisk'>, thrown: unknown): boolean =>
+  !sandbox.hasOwnDisk && !sandbox.limitHit() && ['disk', 'files'].includes(limitOf(thrown) ?? '')
+
+function limitOf(thrown: unknown): LimitName | undefined {
+  if (!(thrown instanceof TuttiError) || thrown.detail['reason'] !== 'resource_limit') return undefined
   return limitNames.find((name) => name === thrown.detail['limit'])
 }
 

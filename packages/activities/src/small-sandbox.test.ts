@@ -193,11 +193,30 @@ describe('a disk that stays too small', { timeout: 120_000 }, () => {
     await host.provision(3)
   })
 
-  test('for the repository: nobody gets more than was asked for', async () => {
-    const prepare = (folder: string) => void execFileSync('sh', ['-c', random(32, 'large')], { cwd: folder })
-    const failed = await start({ prepare }).catch((thrown: unknown) => thrown)
-    const message =
-      'The workspace does not fit into its sandbox: sandbox.disk is 24 MiB. Start with a larger sandbox.disk.'
+  test('where it is the host’s that is full: no larger one is asked for', async () => {
+    const sandboxes = (real: SandboxProvider): SandboxProvider => ({
+      ...real,
+      async create({ policy, ...spec }, signal) {
+        const small = { ...policy.limits, diskBytes: 8 << 20 }
+        const sandbox = await real.create({ ...spec, policy: { ...policy, limits: small } }, signal)
+        return { ...sandbox, hasOwnDisk: false, limitHit: () => undefined }
+      },
+    })
+    const prepare = (folder: string) => void execFileSync('sh', ['-c', random(16, 'large')], { cwd: folder })
+    const failed = await start({ prepare, sandboxes }).catch((thrown: unknown) => thrown)
+    const message = 'The disk of the host is full. Make room where sandboxes are, then try again.'
+    expect(failed).toMatchObject({ type: 'boot_timeout', message })
+    expect((await boots(1)).created).toEqual(['', '', ''])
+  })
+
+  // Of the smaller one git leaves a part of the file, and some room.
+  test.each([24, 8])('for the repository, %i MiB: nobody gets more than was asked for', async (size) => {
+    const prepare = (folder: string) =>
+      void execFileSync('sh', ['-c', random(size + 8, 'large')], { cwd: folder })
+    const failed = await start({ prepare, limits: { diskBytes: size << 20 } }).catch(
+      (thrown: unknown) => thrown,
+    )
+    const message = `The workspace does not fit into its sandbox: sandbox.disk is ${size} MiB. Start with a larger sandbox.disk.`
     expect(failed).toMatchObject({ type: 'resource_limit', message })
     expect(await boots(1)).toMatchObject({
       created: [''],

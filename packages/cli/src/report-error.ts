@@ -18,7 +18,10 @@ const nextCommand: Record<ErrorCode, (command: string, tutti: string) => string>
   deadline_exceeded: () => 'the same command again',
   cancelled: (command, tutti) => `${tutti} ${command} --help`,
   unavailable: (_command, tutti) => `${tutti} dev`,
-  data_loss: (command, tutti) => `${tutti} ${isOfAgent(command) ? 'agent recover' : 'doctor'}`,
+  data_loss: (command, tutti) =>
+    command === 'agent recover'
+      ? 'put back what is lost, then the same command again'
+      : `${tutti} ${isOfAgent(command) ? 'agent recover' : 'doctor'}`,
   internal: (_command, tutti) => `${tutti} doctor`,
 }
 

@@ -210,6 +210,7 @@ export function createDockerSandbox(parts: DockerSandboxParts): DockerSandbox {
       }
     },
     limitHit,
+    hasOwnDisk: disk.mounted,
     measureDisk: watch.measureDisk,
     async terminate() {
       if (!gone) await send('SIGTERM')

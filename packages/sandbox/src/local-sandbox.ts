@@ -208,6 +208,7 @@ export function createLocalSandbox(parts: LocalSandboxParts): LocalSandbox {
       return gone ? 'gone' : 'running'
     },
     limitHit,
+    hasOwnDisk: disk.mounted,
     measureDisk: watch.measureDisk,
     state: () => state,
     release() {

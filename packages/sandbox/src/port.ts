@@ -79,6 +79,8 @@ export interface Sandbox {
   alive(signal: AbortSignal): Promise<'running' | 'gone' | 'unknown'>
   /** The first limit that was hit so far, for the reason `resource_limit`. */
   limitHit(): LimitName | undefined
+  /** The kernel holds its disk to the limits. Otherwise it is on one of the host's, and when that is full none of its limits need be reached. */
+  readonly hasOwnDisk: boolean
   /** Where no kernel holds its disk to the limits, looks now whether it is above one; it ends then, as it would a little later. */
   measureDisk(): Promise<Extract<LimitName, 'disk' | 'files'> | undefined>
 }

@@ -9,20 +9,22 @@ export interface MendedFilesRequest {
   readonly commit: string
   /** The commit of the source that it began from: what it has beyond that is ours to bring back. */
   readonly base: string
+  /** Of the others nothing is read: whether they are whole does not matter. */
+  readonly only: (path: Uint8Array) => boolean
 }
 
 /** In bytes: up to here a content is read to its end before it is given. */
 const wholeBytes = 4 << 20
 
 /**
- * The files of a commit. Where the mirror's are damaged they are brought back from the archive, as for a recovery, and the reading goes on.
+ * Files of a commit. Where the mirror's are damaged they are brought back from the archive, as for a recovery, and the reading goes on.
  *
  * @throws TuttiError `data_loss` when the archive does not have it either; `aborted` when it was brought back and a part of a large file
  *   had been given before, as of a damaged object git gives wrong bytes first. Both with what to do.
  */
 export async function* mendedFiles(
   mirrors: Mirrors,
-  { location, commit, base }: MendedFilesRequest,
+  { location, commit, base, only }: MendedFilesRequest,
   signal: AbortSignal,
 ): AsyncGenerator<TreeFile> {
   let isMended = false
@@ -40,7 +42,7 @@ export async function* mendedFiles(
 
   for (;;) {
     try {
-      const files = mirror.files(commit, signal, (path) => !given.has(pathKey(path)))
+      const files = mirror.files(commit, signal, (path) => only(path) && !given.has(pathKey(path)))
       for await (const file of files) {
         const content = file.size > wholeBytes ? orAborted(file) : await whole(file)
         given.add(pathKey(file.path))

@@ -1,7 +1,7 @@
 import type { AgentId } from '@tutti/core'
 import type { RunEvent } from '@tutti/protocol'
 import { changePath, pathKey } from '@tutti/workspace'
-import { recoverWorkspace } from '@tutti/workspace/log'
+import { eventPath, recoverWorkspace } from '@tutti/workspace/log'
 
 import { followLog } from './follow-log.ts'
 import type { HandlerDeps } from './handler.ts'
@@ -24,21 +24,24 @@ export async function unplacedPaths(
   signal: AbortSignal,
 ): Promise<readonly Unplaced[]> {
   const { pending } = await recoverWorkspace(eventLog, bcId, signal, from)
-  // Of a path the newest change alone is tried.
-  const newest = new Map(pending.map(({ commandId, change }) => [pathKey(changePath(change)), commandId]))
-  const open = new Set(newest.values())
+  const keyOf = new Map(pending.map(({ commandId, change }) => [commandId, pathKey(changePath(change))]))
+  // Of a path the newest change alone is tried. A still newer one may come meanwhile, and is told of in its place.
+  const newest = new Map([...keyOf].map(([commandId, key]) => [key, commandId]))
+  const isOlder = (commandId: string) => newest.get(keyOf.get(commandId) ?? '') !== commandId
   const unplaced: Unplaced[] = []
-  if (open.size === 0) return unplaced
+  if (newest.size === 0) return unplaced
   for await (const look of followLog(reads, bcId, from, config['stream.heartbeat'], signal)) {
     for (const record of look.records) {
       if (!recordTypes.has(record.type)) continue
       const { event } = recordViews.of(bcId, record)
       if (event.type === 'sandbox') return unplaced
       if (event.type !== 'ack' && event.type !== 'file_sync_failed') continue
-      const isOne = open.delete(event.commandId)
+      if (keyOf.has(event.commandId) && isOlder(event.commandId)) continue
+      const key = event.type === 'ack' ? keyOf.get(event.commandId) : pathKey(eventPath(event))
+      const isOne = key !== undefined && newest.delete(key)
       if (isOne && event.type === 'file_sync_failed') unplaced.push(event)
     }
-    if (open.size === 0 || look.closed || look.position >= until) return unplaced
+    if (newest.size === 0 || look.closed || look.position >= until) return unplaced
   }
   return unplaced
 }

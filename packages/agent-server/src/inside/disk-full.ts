@@ -28,7 +28,7 @@ export function diskFull(thrown: unknown, folder: string, unwritten = 0): TuttiE
 
 /** Of git we have but its words; it is asked for English ones. */
 const gitSays = /No space left on device|Disk quota exceeded/
-/** Of a file of the work tree or the index it does not say why, and removes what it wrote. */
+/** Of a file of the work tree or the index it does not say why, and may remove what it wrote. */
 const gitHints = /unable to write/
 
 function nearlyNoRoom(folder: string, unwritten: number): boolean {

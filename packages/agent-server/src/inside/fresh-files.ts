@@ -28,6 +28,7 @@ export interface FreshFiles {
 /** What is in the way, or is not there although it was. */
 const notFresh = new Set(['EEXIST', 'ENOENT', 'ENOTDIR', 'ELOOP'])
 
+/** What it has seen as a folder must stay one: changes that are folded (`foldChanges`) put no link in the place of a folder that they write into. */
 export function createFreshFiles(root: string): FreshFiles {
   const rootKey = pathKey(Buffer.from(`${root}/`))
   const folders = new Set<string>()

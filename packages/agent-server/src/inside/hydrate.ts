@@ -187,7 +187,7 @@ async function writeChanges(
   return changed
 }
 
-/** How much a checkout that failed has left out. */
+/** How much a checkout that failed has left out: whole files, and the rest of the one that it was at. */
 async function unwrittenBytes(git: RunGit, commit: string, workdir: string): Promise<number> {
   let bytes = 0
   const listing = await git(['ls-tree', '-r', '-l', '-z', '--full-tree', commit])
@@ -195,7 +195,7 @@ async function unwrittenBytes(git: RunGit, commit: string, workdir: string): Pro
     const [, size, key] = /^\d+ blob \S+ +(\d+)\t(.*)$/s.exec(line) ?? []
     if (key === undefined) continue
     const path = Buffer.concat([Buffer.from(`${workdir}/`), pathBytes(key)])
-    if (!lstatSync(path, { throwIfNoEntry: false })) bytes += Number(size)
+    bytes += Math.max(0, Number(size) - (lstatSync(path, { throwIfNoEntry: false })?.size ?? 0))
   }
   return bytes
 }

@@ -26,7 +26,10 @@ export function addSync(program: Command, cli: Cli): void {
   program
     .command('sync <id> <dir>')
     .description("keep a folder and an agent's files in step: its work appears there, your edits win")
-    .option('--once', 'end when both are in step; without it, stay until Ctrl-C')
+    .option(
+      '--once',
+      'end when both are in step, with exit code 9 if a part is not; without it, stay until Ctrl-C',
+    )
     .option('--background', 'come into step, then stay on behind your back; the log is DIR/.tutti/sync.log')
     .option('--ignore-case', 'refuse names that differ in case only, as disks of macOS and Windows do')
     .option('--allow-deletions', 'delete in the workspace too when more than half of the files are gone')

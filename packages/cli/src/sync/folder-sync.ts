@@ -218,8 +218,9 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
 
   async function localOf(key: string, scan: LocalScan | undefined): Promise<LocalPath | undefined> {
     if (!scan) return tree.look(key)
-    if (scan.isUnknown(key)) return undefined
     const found = scan.paths.get(key)
+    // Of a folder that cannot be read it is known that it is there, of what is in it nothing.
+    if (!found && scan.isUnknown(key)) return undefined
     // A folder that is not empty is told from nothing only by a look.
     return found ?? (state.get(key).remote && state.get(key).base === undefined ? tree.look(key) : nothing)
   }
@@ -307,7 +308,9 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
       if (what === 'all') for (const key of known) for (const folder of foldersOf(key)) ancestors.add(folder)
       const scan =
         what === 'told' ? undefined : await tree.scan((key) => known.has(key) || ancestors.has(key), signal)
-      const keys = scan ? new Set([...known, ...scan.paths.keys()]) : new Set([...dirty, ...left.keys()])
+      const keys = scan
+        ? new Set([...known, ...scan.paths.keys(), ...left.keys()])
+        : new Set([...dirty, ...left.keys()])
       dirty = new Set()
       const same: [string, PathState][] = []
       const takes: Take[] = []

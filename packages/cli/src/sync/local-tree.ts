@@ -127,7 +127,8 @@ export function createLocalTree(folder: string): LocalTree {
       for (const key of tree.folders)
         if (!holders.has(key)) paths.set(key, { state: { mode: '040000' }, stat: undefined })
       for (const key of [...tree.special, ...tree.unsafe, ...tree.unreadable])
-        paths.set(key, { state: undefined, stat: undefined, unknown: true })
+        if (isKnown(key) || !ignored.matches(key))
+          paths.set(key, { state: undefined, stat: undefined, unknown: true })
       const shut = [...tree.unreadable, ...tree.pruned.filter((key) => !isOwn(key))]
       return { paths, isUnknown: (key) => shut.some((at) => key === at || key.startsWith(`${at}/`)) }
     },

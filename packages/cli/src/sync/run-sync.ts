@@ -65,7 +65,7 @@ async function syncFolder(request: SyncRequest): Promise<number> {
       await patiently(request, () => sync.begin())
       if (!(await patiently(request, () => sync.settle('all')))) break
     }
-    const apart = sync.report(true)
+    const apart = sync.report(once)
     if (!once) {
       request.say(
         `In step${apart > 0 ? ' but for what is told' : ''}; Ctrl-C ends this, and the next one goes on from here.`,

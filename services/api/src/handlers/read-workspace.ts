@@ -121,8 +121,11 @@ export function createReadWorkspace(deps: HandlerDeps) {
     }
 
     async function* parts(): AsyncGenerator<Part> {
-      for await (const file of mendedFiles(mirrors, { location, commit: commit!, base }, signal))
-        if (!changed.has(pathKey(file.path)) && !isReplaced(file.path)) yield* send(file)
+      const isThere = (path: Uint8Array) => !changed.has(pathKey(path)) && !isReplaced(path)
+      // A recovery needs the whole checkpoint.
+      const only = request.verifyOnly ? () => true : isThere
+      for await (const file of mendedFiles(mirrors, { location, commit: commit!, base, only }, signal))
+        if (isThere(file.path)) yield* send(file)
       lap('read the checkpoint')
       for (const change of changes) {
         if (change.action === 'deleted' || isReplaced(change.state.path)) continue
