@@ -36,8 +36,10 @@ export async function bootUntilReady(
   const { bcId, incarnation } = input
   let failure = new BootFailure('boot', 'The time to get ready was over before the first boot.')
   let policy = config.sandbox
+  let tried = policy
   let detail: string | undefined
   for (let attempt = 1; attempt <= limits.maxBoots && deps.clock.now() < input.deadlineMs; attempt += 1) {
+    tried = policy
     try {
       return await bootSandbox(
         deps,
@@ -79,17 +81,17 @@ export async function bootUntilReady(
       const { lacks } = failure
       if (!lacks) continue
       // A first one holds nothing of ours: what it has no room for is too large for what was asked for.
-      const isLast = attempt === limits.maxBoots || recovered.before === undefined
-      if (isLast) {
-        const way = recovered.before
-          ? ` \`tutti agent workspace ${bcId} --to DIR\` writes all files into a folder, for a new agent to go on with.`
-          : ''
-        throw failWith('resource_limit', `${tooSmall(config.sandbox, policy, lacks)}${way}`)
-      }
+      if (attempt === limits.maxBoots || recovered.before === undefined) break
       policy = withMore(policy, lacks)
       detail = `with room for ${diskSize(policy, lacks)}: the workspace and its commits need more than sandbox.${lacks}, ${diskSize(config.sandbox, lacks)}`
       deps.log.warn({ bc_id: bcId, incarnation, limit: lacks }, `a sandbox ${detail}`)
     }
+  }
+  if (failure.lacks) {
+    const way = recovered.before
+      ? ` \`tutti agent workspace ${bcId} --to DIR\` writes all files into a folder, for a new agent to go on with.`
+      : ''
+    throw failWith('resource_limit', `${tooSmall(config.sandbox, tried, failure.lacks)}${way}`)
   }
   throw failWith(failure.stage === 'setup' ? 'setup_failed' : 'boot_timeout', failure.message)
 }

@@ -26,11 +26,12 @@ export const packHead = 'pack'
 export const packEndHead = 'pack_end'
 
 /**
- * Changes on their way to a sandbox: the contents of those that have no more than {@link smallBytes} are the bytes of the message, one behind
- * the other. A larger one is alone in its message, and followed by its content.
+ * Head of a message with changes on their way to a sandbox. Its bytes are their list, as JSON: there it counts for the flow control; and then the
+ * contents of those that have no more than {@link smallBytes}, one behind the other. A larger one is alone, and followed by its content.
  */
-export interface WireChanges {
-  readonly changes: readonly WireChange[]
+export interface WireChangesHead {
+  /** How many of the bytes are the list of {@link WireChange}. */
+  readonly listBytes: number
 }
 
 /** Of a content that comes with its change. */

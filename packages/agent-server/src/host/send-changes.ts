@@ -2,7 +2,13 @@ import { TuttiError } from '@tutti/core'
 import { changedFile, type CapturedChange } from '@tutti/workspace'
 import type { CallStream } from '../link/call.ts'
 import type { HydrateRequest } from '../port.ts'
-import { changesEndHead, contentHead, smallBytes, toWireChange, type WireChanges } from '../wire-change.ts'
+import {
+  changesEndHead,
+  contentHead,
+  smallBytes,
+  toWireChange,
+  type WireChangesHead,
+} from '../wire-change.ts'
 
 const chunkBytes = 64 << 10
 /** Of one message: many small changes cost less together. */
@@ -17,20 +23,25 @@ type Contents = Pick<HydrateRequest, 'contentOf' | 'contentsOf'>
 export async function sendChanges(
   call: Sending,
   changes: HydrateRequest['changes'],
-  contents: Contents,
+  source: Contents,
 ): Promise<void> {
-  const ahead: { readonly batch: readonly CapturedChange[]; readonly bytes: Promise<Uint8Array> }[] = []
+  const ahead: {
+    readonly batch: readonly CapturedChange[]
+    readonly contents: Promise<readonly Uint8Array[]>
+  }[] = []
   const sendFirst = async () => {
-    const { batch, bytes } = ahead.shift()!
-    await call.send({ changes: batch.map(toWireChange) } satisfies WireChanges, await bytes)
+    const { batch, contents } = ahead.shift()!
+    const list = Buffer.from(JSON.stringify(batch.map(toWireChange)))
+    const head: WireChangesHead = { listBytes: list.length }
+    await call.send(head, Buffer.concat([list, ...(await contents)]))
     const [large] = batch.map(changedFile)
-    if (large && !isSmall(large)) await sendChunks(call, contentHead, contents.contentOf(large.hash))
+    if (large && !isSmall(large)) await sendChunks(call, contentHead, source.contentOf(large.hash))
   }
   for (const batch of batchesOf(changes)) {
-    const bytes = readSmall(batch, contents)
+    const contents = readSmall(batch, source)
     // Whoever comes to it is told; one that an earlier failure makes superfluous tells nobody.
-    bytes.catch(() => {})
-    ahead.push({ batch, bytes })
+    contents.catch(() => {})
+    ahead.push({ batch, contents })
     if (ahead.length > batchesAhead) await sendFirst()
   }
   while (ahead.length > 0) await sendFirst()
@@ -59,11 +70,11 @@ function* batchesOf(changes: HydrateRequest['changes']): Generator<readonly Capt
   if (batch.length > 0) yield take()
 }
 
-/** Those of a batch one behind the other; nothing for a large one. */
+/** Those of a batch; none for a large one. */
 async function readSmall(
   batch: readonly CapturedChange[],
   { contentOf, contentsOf }: Contents,
-): Promise<Uint8Array> {
+): Promise<readonly Uint8Array[]> {
   const files = batch.flatMap((change) => changedFile(change) ?? []).filter(isSmall)
   const hashes = files.map(({ hash }) => hash)
   const read = contentsOf?.(hashes) ?? Promise.all(hashes.map((hash) => collect(contentOf(hash))))
@@ -71,7 +82,7 @@ async function readSmall(
   for (const [at, { size, hash }] of files.entries())
     if (contents[at]!.length !== size)
       throw new TuttiError('data_loss', 'The content of a change has another size than it says.', { hash })
-  return Buffer.concat(contents)
+  return contents
 }
 
 const collect = async (chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> =>

@@ -9,6 +9,7 @@ import { TuttiError } from '@tutti/core'
  * @param unwritten bytes that were to be written and are not there
  */
 export function diskFull(thrown: unknown, folder: string, unwritten = 0): TuttiError | undefined {
+  if (thrown instanceof TuttiError && thrown.detail['reason'] === 'resource_limit') return thrown
   const { code, message } = thrown as NodeJS.ErrnoException
   const isFull =
     thrown instanceof TuttiError

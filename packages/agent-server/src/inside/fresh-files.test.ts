@@ -82,6 +82,18 @@ test('a folder that went after it was seen is not written into', () => {
   expect(readdirSync(root)).toEqual([])
 })
 
+test('a link that somebody else puts in the place of a folder is not followed', () => {
+  const outside = join(folder, 'outside')
+  mkdirSync(join(outside, 'deep'), { recursive: true })
+  const fresh = createFreshFiles(root)
+  expect(fresh.write(created('folder/deep/a'))).toBeDefined()
+  rmSync(join(root, 'folder'), { recursive: true })
+  symlinkSync(outside, join(root, 'folder'))
+  fresh.forget('folder')
+  expect(fresh.write(created('folder/deep/b'))).toBeUndefined()
+  expect(readdirSync(join(outside, 'deep'))).toEqual([])
+})
+
 test('refuses what is not the content of its hash, and writes nothing', () => {
   const { change } = created('a')
   expect(() => createFreshFiles(root).write({ change, content: Buffer.from('another') })).toThrow(

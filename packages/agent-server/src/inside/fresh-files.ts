@@ -23,6 +23,8 @@ export interface FreshFile {
 export interface FreshFiles {
   /** @returns undefined when this is for {@link applyChange}; nothing has changed then. @throws what the file system says of it. */
   write(change: HostChange): FreshFile | undefined
+  /** Somebody else has put something at this path: it is no folder any more, as far as is known. */
+  forget(key: string): void
 }
 
 /** What is in the way, or is not there although it was. */
@@ -47,6 +49,9 @@ export function createFreshFiles(root: string): FreshFiles {
   }
 
   return {
+    forget(key) {
+      folders.delete(key)
+    },
     write({ change, content }) {
       const state = changedFile(change)
       if (state?.fileType !== 'file' || !(content instanceof Uint8Array)) return undefined

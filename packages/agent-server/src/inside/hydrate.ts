@@ -179,6 +179,7 @@ async function writeChanges(
       continue
     }
     await applyChange(workdir, change, content)
+    fresh.forget(key)
     if (isFileMode(expected.get(key)?.mode)) rewritten.push(key)
   }
   // Last: what goes takes its empty parents along.

@@ -2,7 +2,13 @@ import { TuttiError } from '@tutti/core'
 import { changedFile, type CapturedChange } from '@tutti/workspace'
 import { contentOf } from '../content-of.ts'
 import type { CallMessage } from '../link/call.ts'
-import { changesEndHead, fromWireChange, smallBytes, type WireChanges } from '../wire-change.ts'
+import {
+  changesEndHead,
+  fromWireChange,
+  smallBytes,
+  type WireChange,
+  type WireChangesHead,
+} from '../wire-change.ts'
 
 /** What a path is to become, with its content: as a whole when it is small. */
 export interface HostChange {
@@ -15,8 +21,8 @@ export async function* receiveChanges(messages: AsyncIterator<CallMessage>): Asy
   for (let next = await messages.next(); !next.done; next = await messages.next()) {
     const { head, bytes } = next.value
     if (head === changesEndHead) return
-    let start = 0
-    for (const wire of (head as WireChanges).changes) {
+    let start = (head as WireChangesHead).listBytes
+    for (const wire of JSON.parse(Buffer.from(bytes.subarray(0, start)).toString()) as WireChange[]) {
       const change = fromWireChange(wire)
       const size = changedFile(change)?.size ?? 0
       if (size > smallBytes) {

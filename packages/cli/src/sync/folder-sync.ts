@@ -34,9 +34,10 @@ export interface FolderSync {
   /**
    * Brings into step what the events since are about (`told`), or that and all that is different in the folder (`all`).
    *
-   * @returns whether it is worth doing again at once: the log has not brought back yet what was sent, or something was changed meanwhile
+   * @returns whether it is worth doing again at once: the log has not brought back yet what was sent (`sent`), or something was changed
+   *   meanwhile (`changing`)
    */
-  settle(what: 'told' | 'all'): Promise<boolean>
+  settle(what: 'told' | 'all'): Promise<'settled' | 'sent' | 'changing'>
   /**
    * Tells of each path that is not in step, once for each reason; at the end (`isOver`) also of what the next look would have found.
    *
@@ -350,7 +351,8 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
       await agreed(same, false)
       await receive(takes)
       await send(sends.filter(({ key, local }) => local === undefined || !unsendable(key)))
-      return sent.size > 0 || needsReading || [...left.values()].includes(changedMeanwhile)
+      if (sent.size > 0 || needsReading) return 'sent'
+      return [...left.values()].includes(changedMeanwhile) ? 'changing' : 'settled'
     },
 
     report(isOver) {

@@ -35,6 +35,8 @@ const waitMs = 1000
 const eventsAtOnce = 2000
 /** A sync that goes back and forth more often than this meets somebody who changes the same files all the time. */
 const maxRounds = 20
+/** Of them in a row for nothing but files that somebody writes at that very moment. */
+const maxRestless = 3
 
 /**
  * Keeps a folder and an agent's workspace in step: what the agent changes comes into the folder, what the user changes goes to the agent
@@ -60,10 +62,12 @@ async function syncFolder(request: SyncRequest): Promise<number> {
     const ignoresCase = request.ignoresCase ?? diskIgnoresCase(folder)
     const sync = createFolderSync({ ...request, state, tree, writer, ignoresCase })
     await patiently(request, () => sync.begin())
-    for (let round = 0; round < maxRounds; round += 1) {
+    for (let round = 0, restless = 0; round < maxRounds && restless < maxRestless; round += 1) {
       await patiently(request, () => catchUp(sync, state, { client, bcId, signal }))
       await patiently(request, () => sync.begin())
-      if (!(await patiently(request, () => sync.settle('all')))) break
+      const how = await patiently(request, () => sync.settle('all'))
+      if (how === 'settled') break
+      restless = how === 'changing' ? restless + 1 : 0
     }
     const apart = sync.report(once)
     if (!once) {
@@ -104,7 +108,9 @@ async function patiently<T>({ once, say, signal }: SyncRequest, work: () => Prom
       return await work()
     } catch (thrown) {
       const error = TuttiError.from(thrown)
-      const isPassing = error.code === 'unavailable' || /wait until its first turn runs/.test(error.message)
+      const isPassing =
+        ['unavailable', 'aborted'].includes(error.code) ||
+        /wait until its first turn runs/.test(error.message)
       if (once || signal.aborted || !isPassing) throw thrown
       if (told !== error.message) say(error.message)
       told = error.message
