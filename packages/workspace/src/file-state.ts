@@ -1,5 +1,5 @@
 import type { BlobId } from '@tutti/core'
-import { isModulesName } from './modules-name.ts'
+import { isModulesPath } from './modules-path.ts'
 
 /** The state of one file or link, as the scan found it or as the log has it. */
 export interface FileState {
@@ -44,6 +44,5 @@ export const isInNoCommit = (change: CapturedChange): boolean =>
   change.action !== 'deleted' &&
   (change.state.fileType === 'dir' || change.state.ignored === true || isModulesLink(change.state))
 
-function isModulesLink({ path, fileType }: FileState): boolean {
-  return fileType === 'symlink' && isModulesName(path.subarray(path.lastIndexOf(0x2f) + 1))
-}
+const isModulesLink = ({ path, fileType }: FileState): boolean =>
+  fileType === 'symlink' && isModulesPath(path)

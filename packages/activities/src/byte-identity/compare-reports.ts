@@ -38,13 +38,13 @@ export function compareReports(
     isNamed(key) || [...repositories, ...expected.shut].some((folder) => isIn(key, folder))
   // A file that filters would write otherwise is as it was; git says so only while it remembers when it looked. The tree and the index are
   // compared by themselves.
-  const isComparable = (entry: string) =>
-    !/^1 \.M N\.\.\. (\d+) \1 \1 /.test(entry) && !pathsOf(entry).some(isOther)
+  const withoutFilters = (entry: string) => entry.replace(/^([12] .)M (N\.\.\. \d+ (\d+) \3 )/, '$1. $2')
+  const isComparable = (entry: string) => !entry.startsWith('1 .. ') && !pathsOf(entry).some(isOther)
   for (const question of Object.keys(expected.git)) {
     if (named.has('.git') || (named.has('.git/index') && /index|status/.test(question))) continue
     const [before, after] = [expected, actual].map(({ git }) => {
       const entries = question === 'status' ? statusOf(git[question]!) : git[question]!.split(/[\0\n]/)
-      if (question === 'status') return entries.filter(isComparable)
+      if (question === 'status') return entries.map(withoutFilters).filter(isComparable)
       if (question !== 'index') return entries
       // Whether git keeps a flag depends on whether it can look at the file.
       return entries.map((entry) => (isOther(entry.slice(entry.indexOf('\t') + 1)) ? entry.slice(2) : entry))
