@@ -373,7 +373,9 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
       process.kill(pid)
     }
     while (isRunning(pid)) await new Promise((resolve) => setTimeout(resolve, 50))
-    expect(readFileSync(at('.tutti/sync.log'), 'utf8')).toBe('→ notes.md\n')
+    expect(readFileSync(at('.tutti/sync.log'), 'utf8')).toBe(
+      '→ notes.md\nIn step; what changes on either side follows.\n',
+    )
   })
 
   test('a sync that is killed at any moment leaves no half of a file, and the next one goes on', async () => {

@@ -71,9 +71,7 @@ async function syncFolder(request: SyncRequest): Promise<number> {
     }
     const apart = sync.report(once)
     if (!once) {
-      request.say(
-        `In step${apart > 0 ? ' but for what is told' : ''}; Ctrl-C ends this, and the next one goes on from here.`,
-      )
+      request.say(`In step${apart > 0 ? ' but for what is told' : ''}; what changes on either side follows.`)
       await stay(request, sync, state)
     }
     return apart
