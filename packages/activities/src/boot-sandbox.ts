@@ -108,7 +108,7 @@ export async function bootSandbox(
     server = await prepared.start(sandbox, bounded)
     steps.push({ name: 'sandbox', ms: lap() })
     request.onStep('hydrating')
-    const { manifestDigest, entries, withoutSubmodules, withoutRepository, times } = await hydrate(
+    const { manifestDigest, entries, withoutSubmodules, withoutRepository, times } = await hydrateForSetup(
       deps,
       server,
       request,
@@ -258,6 +258,18 @@ async function lostCheckpoint(
   }
 }
 
+/** What a setup command may not change of the agent's is kept aside, and takes room as the commits do. */
+async function hydrateForSetup(
+  deps: ActivityDeps,
+  server: AgentServer,
+  request: BootRequest,
+  signal: AbortSignal,
+): Promise<Hydrated> {
+  const hydrated = await hydrate(deps, server, request, signal)
+  if (request.setupCommand !== '') await server.keepWork(signal)
+  return hydrated
+}
+
 const shownPaths = 20
 
 function notAsRecorded(wrong: readonly Uint8Array[], commit: string): TuttiError {
@@ -279,7 +291,6 @@ const shownChars = 800
  * it change what the agent made in an earlier sandbox.
  */
 async function runSetup(server: AgentServer, request: BootRequest, signal: AbortSignal): Promise<void> {
-  await server.keepWork(signal)
   const kept = createOutputTail()
   const output = () => kept.text().slice(-shownChars)
   const { exit } = await runToEnd(server, request.setupCommand, signal, undefined, kept).catch(

@@ -110,6 +110,15 @@ describe('a workspace that takes more than half of its disk comes back', { timeo
       },
       ['1000 files', 'sandbox.files', '500 files'],
     ],
+    [
+      'with room for its files alone, and a setup command from which they are kept aside',
+      { setupCommand: 'true' },
+      async (session) => {
+        await runInside(session, random(18, 'large'))
+        await captureNow(session)
+      },
+      ['48 MiB', 'sandbox.disk', '24 MiB'],
+    ],
   ])('%s, and once more', async (_what, options, work, [room, setting, size]) => {
     let session = await start(options)
     await work(session)
@@ -146,6 +155,19 @@ describe('a workspace that takes more than half of its disk comes back', { timeo
     expect(await look(await host.provision(2))).toBe(before)
     expect(await boots(2)).toEqual({
       created: ['', expect.stringContaining(`more than sandbox.${limit}`)],
+      failed: [expect.stringMatching(/limit/)],
+    })
+  })
+
+  test('where nothing but a look holds it to its disk, and a setup command has files kept aside', async () => {
+    const session = await start({ disk: 'watchdog', setupCommand: 'true' })
+    await runInside(session, random(18, 'large'))
+    await captureNow(session)
+    const before = await look(session)
+    await host.lose(session)
+    expect(await look(await host.provision(2))).toBe(before)
+    expect(await boots(2)).toEqual({
+      created: ['', expect.stringContaining('more than sandbox.disk')],
       failed: [expect.stringMatching(/limit/)],
     })
   })
