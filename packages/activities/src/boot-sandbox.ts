@@ -108,7 +108,7 @@ export async function bootSandbox(
     server = await prepared.start(sandbox, bounded)
     steps.push({ name: 'sandbox', ms: lap() })
     request.onStep('hydrating')
-    const { manifestDigest, entries, withoutSubmodules, withoutRepository, times } = await hydrate(
+    const { manifestDigest, entries, withoutSubmodules, withoutRepository, times } = await hydrateForSetup(
       deps,
       server,
       request,
@@ -124,7 +124,11 @@ export async function bootSandbox(
     if (request.setupCommand !== '') {
       request.onStep('setup')
       const started = server
-      await crashPoint('provision.setup', () => runSetup(started, request, bounded))
+      await crashPoint('provision.setup', () => runSetup(started, request, bounded)).catch(
+        async (thrown: unknown) => {
+          throw (await withoutRoom(sandbox, thrown)) ?? thrown
+        },
+      )
       steps.push({ name: 'setup', ms: lap() })
     }
     return { sandbox, server, manifestDigest, entries, withoutSubmodules, withoutRepository, steps }
@@ -146,20 +150,21 @@ export async function bootSandbox(
   }
 }
 
-/** A failed hydration for which the disk was too small; asked while the disk is still there. */
+/** What failed because the disk was too small; asked while the disk is still there. */
 async function withoutRoom(sandbox: Sandbox, thrown: unknown): Promise<BootFailure | undefined> {
   const { code, message } = TuttiError.from(thrown)
+  const stage = thrown instanceof BootFailure ? thrown.stage : 'boot'
   await sandbox.measureDisk()
   if (isHostDiskFull(sandbox, thrown))
     return new BootFailure(
-      'boot',
+      stage,
       'The disk of the host is full. Make room where sandboxes are, then try again.',
       thrown,
     )
   const limit = limitBehind(sandbox, thrown)
   // What is damaged is damaged on a larger disk too.
   if (!isOfDisk(limit) || code === 'data_loss') return undefined
-  return new BootFailure('boot', message, thrown, limit)
+  return new BootFailure(stage, message, thrown, limit)
 }
 
 function sandboxSpec(
@@ -265,6 +270,18 @@ async function lostCheckpoint(
   }
 }
 
+/** What a setup command may not change of the agent's is kept aside, and takes room as the commits do. */
+async function hydrateForSetup(
+  deps: ActivityDeps,
+  server: AgentServer,
+  request: BootRequest,
+  signal: AbortSignal,
+): Promise<Hydrated> {
+  const hydrated = await hydrate(deps, server, request, signal)
+  if (request.setupCommand !== '') await server.keepWork(signal)
+  return hydrated
+}
+
 const shownPaths = 20
 
 function notAsRecorded(wrong: readonly Uint8Array[], commit: string): TuttiError {
@@ -286,7 +303,6 @@ const shownChars = 800
  * it change what the agent made in an earlier sandbox.
  */
 async function runSetup(server: AgentServer, request: BootRequest, signal: AbortSignal): Promise<void> {
-  await server.keepWork(signal)
   const kept = createOutputTail()
   const output = () => kept.text().slice(-shownChars)
   const { exit } = await runToEnd(server, request.setupCommand, signal, undefined, kept).catch(

@@ -37,6 +37,9 @@ export async function bootUntilReady(
   let failure = new BootFailure('boot', 'The time to get ready was over before the first boot.')
   let policy = config.sandbox
   let tried = policy
+  const isRecovery = recovered.before !== undefined
+  /** A first sandbox holds nothing of ours: what has no room in it is too large for what was asked for, and a setup command's own doing. */
+  const lackOf = ({ lacks, stage }: BootFailure) => (isRecovery || stage === 'boot' ? lacks : undefined)
   let detail: string | undefined
   for (let attempt = 1; attempt <= limits.maxBoots && deps.clock.now() < input.deadlineMs; attempt += 1) {
     tried = policy
@@ -78,20 +81,20 @@ export async function bootUntilReady(
       }
       failure = thrown
       await tell(log, incarnation, `Boot ${attempt} of ${limits.maxBoots} failed. ${failure.message}`)
-      const { lacks } = failure
+      const lacks = lackOf(failure)
       if (!lacks) continue
-      // A first one holds nothing of ours: what it has no room for is too large for what was asked for.
-      if (attempt === limits.maxBoots || recovered.before === undefined) break
+      if (attempt === limits.maxBoots || !isRecovery) break
       policy = withMore(policy, lacks)
       detail = `with room for ${diskSize(policy, lacks)}: the workspace and its commits need more than sandbox.${lacks}, ${diskSize(config.sandbox, lacks)}`
       deps.log.warn({ bc_id: bcId, incarnation, limit: lacks }, `a sandbox ${detail}`)
     }
   }
-  if (failure.lacks) {
-    const way = recovered.before
+  const lacks = lackOf(failure)
+  if (lacks) {
+    const way = isRecovery
       ? ` \`tutti agent workspace ${bcId} --to DIR\` writes all files into a folder, for a new agent to go on with.`
       : ''
-    throw failWith('resource_limit', `${tooSmall(config.sandbox, tried, failure.lacks)}${way}`)
+    throw failWith('resource_limit', `${tooSmall(config.sandbox, tried, lacks)}${way}`)
   }
   throw failWith(failure.stage === 'setup' ? 'setup_failed' : 'boot_timeout', failure.message)
 }

@@ -110,6 +110,15 @@ describe('a workspace that takes more than half of its disk comes back', { timeo
       },
       ['1000 files', 'sandbox.files', '500 files'],
     ],
+    [
+      'with room for its files alone, and a setup command from which they are kept aside',
+      { setupCommand: 'true' },
+      async (session) => {
+        await runInside(session, random(18, 'large'))
+        await captureNow(session)
+      },
+      ['48 MiB', 'sandbox.disk', '24 MiB'],
+    ],
   ])('%s, and once more', async (_what, options, work, [room, setting, size]) => {
     let session = await start(options)
     await work(session)
@@ -148,6 +157,30 @@ describe('a workspace that takes more than half of its disk comes back', { timeo
       created: ['', expect.stringContaining(`more than sandbox.${limit}`)],
       failed: [expect.stringMatching(/limit/)],
     })
+  })
+
+  test('where nothing but a look holds it to its disk, and a setup command has files kept aside', async () => {
+    const session = await start({ disk: 'watchdog', setupCommand: 'true' })
+    await runInside(session, random(18, 'large'))
+    await captureNow(session)
+    const before = await look(session)
+    await host.lose(session)
+    expect(await look(await host.provision(2))).toBe(before)
+    expect(await boots(2)).toEqual({
+      created: ['', expect.stringContaining('more than sandbox.disk')],
+      failed: [expect.stringMatching(/limit/)],
+    })
+  })
+
+  test('whose setup command has the room that it had the first time', async () => {
+    const setupCommand = 'head -c 24000000 /dev/zero > made'
+    const session = await start({ setupCommand, limits: { diskBytes: 48 << 20 } })
+    await runInside(session, random(12, 'large'))
+    await host.checkpoint(session)
+    const before = await look(session)
+    await host.lose(session)
+    expect(await look(await host.provision(2))).toBe(before)
+    expect((await boots(2)).created).toEqual(['', expect.stringContaining('more than sandbox.disk')])
   })
 
   test('with room for each version of a file only once, however many checkpoints have one', async () => {
@@ -224,13 +257,21 @@ describe('a disk that stays too small', { timeout: 120_000 }, () => {
     })
   })
 
-  test('for the setup command: it gets no other one', async () => {
-    const setupCommand = '[ ! -e fill ] || head -c 90000000 /dev/zero > rest'
+  test('for the setup command of a first one: it gets no other one', async () => {
+    const setupCommand = 'head -c 90000000 /dev/zero > rest'
+    await expect(start({ setupCommand })).rejects.toMatchObject({ type: 'setup_failed' })
+    expect((await boots(1)).created).toEqual(['', '', ''])
+  })
+
+  test('for what a setup command does in a recovery: the end names the setting', async () => {
+    const setupCommand = '[ ! -e fill ] || head -c 900000000 /dev/zero > rest'
     const session = await start({ setupCommand })
     await runInside(session, 'touch fill')
     await host.checkpoint(session)
     await host.lose(session)
-    await expect(host.provision(2)).rejects.toMatchObject({ type: 'setup_failed' })
-    expect((await boots(2)).created).toEqual(['', '', ''])
+    await expect(host.provision(2)).rejects.toMatchObject({
+      type: 'resource_limit',
+      message: expect.stringContaining('sandbox.disk'),
+    })
   })
 })

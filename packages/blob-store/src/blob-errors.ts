@@ -44,6 +44,15 @@ export function checkName(name: string): void {
   )
 }
 
+/** The disk does not give a blob that is there. */
+export const unreadable = (id: BlobId, cause: NodeJS.ErrnoException): TuttiError =>
+  new TuttiError(
+    'unavailable',
+    `Blob ${id} cannot be read (${cause.code ?? cause.name}); look at the disk of the blob folder, then try again.`,
+    { id },
+    cause,
+  )
+
 /** A full or failing disk is `unavailable`, to be tried again; it must never look like a blob that is not there. */
 export function diskFailed(cause: NodeJS.ErrnoException): never {
   if (cause instanceof TuttiError) throw cause

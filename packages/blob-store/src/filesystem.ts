@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path'
 import { noCrashPoints, isBlobId, throwIfCancelled, type BlobId, type CrashPoint } from '@tutti/core'
 import { blobIdOf, blobIdOfHash } from './blob-id.ts'
 import { blobPath } from './blob-path.ts'
-import { checkRead, damaged, diskFailed, notFound } from './blob-errors.ts'
+import { checkRead, damaged, diskFailed, notFound, unreadable } from './blob-errors.ts'
 import { createDurableFiles, isThere, namesIn } from './durable-files.ts'
 import { createDurableFolders } from './durable-folders.ts'
 import { removeLeftovers, temporaryName } from './leftovers.ts'
@@ -84,7 +84,7 @@ export function createFilesystemBlobStore({
     const file = await openBlob(pathOf(id), id)
     try {
       const hash = range ? undefined : createHash('sha256')
-      for await (const chunk of readChunks(file, range)) {
+      for await (const chunk of readChunks(file, id, range)) {
         throwIfCancelled(signal)
         hash?.update(chunk)
         yield chunk
@@ -174,11 +174,15 @@ export function createFilesystemBlobStore({
 async function openBlob(path: string, id: BlobId): Promise<FileHandle> {
   return open(path, 'r').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') throw notFound(id, error)
-    return diskFailed(error)
+    throw unreadable(id, error)
   })
 }
 
-async function* readChunks(file: FileHandle, range: ByteRange | undefined): AsyncGenerator<Uint8Array> {
+async function* readChunks(
+  file: FileHandle,
+  id: BlobId,
+  range: ByteRange | undefined,
+): AsyncGenerator<Uint8Array> {
   let position = range?.start ?? 0
   const end = range?.end ?? Number.POSITIVE_INFINITY
   // Most blobs are small: their only read finds their end.
@@ -186,7 +190,9 @@ async function* readChunks(file: FileHandle, range: ByteRange | undefined): Asyn
     const wanted = Math.min(size, end - position)
     const { bytesRead, buffer } = await file
       .read(Buffer.allocUnsafeSlow(wanted), 0, wanted, position)
-      .catch(diskFailed)
+      .catch((error: NodeJS.ErrnoException) => {
+        throw unreadable(id, error)
+      })
     position += bytesRead
     if (bytesRead > 0) yield new Uint8Array(buffer.buffer, 0, bytesRead)
     if (bytesRead < wanted) return

@@ -1,6 +1,6 @@
 import { Piscina } from 'piscina'
 import type { BlobId } from '@tutti/core'
-import { damaged, diskFailed, notFound } from './blob-errors.ts'
+import { damaged, notFound, unreadable } from './blob-errors.ts'
 import { damagedCode, type ReadBlobs, type WantedBlobs } from './read-blobs-thread.ts'
 
 /** One thread reads faster than anything takes it; it goes when there is nothing to read, as it has memory of its own. */
@@ -20,5 +20,5 @@ export async function readBlobs({ base, ids }: WantedBlobs): Promise<Uint8Array[
 function failure(id: BlobId, code: string): Error {
   if (code === damagedCode) return damaged(id)
   const cause = Object.assign(new Error(`reading ${id} failed with ${code}`), { code })
-  return code === 'ENOENT' ? notFound(id, cause) : diskFailed(cause)
+  return code === 'ENOENT' ? notFound(id, cause) : unreadable(id, cause)
 }

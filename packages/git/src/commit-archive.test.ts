@@ -292,12 +292,15 @@ describe('a mirror that has lost part of a commit', () => {
     },
   )
 
-  test('gets all of a pack from the archive that the disk cannot read any more', async () => {
+  test.each([
+    // EIO, as from a bad sector.
+    ['that the disk cannot read any more', (file: string) => symlink('/proc/self/mem', file)],
+    ['that is gone and has left its index', () => Promise.resolve()],
+  ])('gets all of a pack from the archive %s', async (_what, leave) => {
     const commit = await checkpoint(base, put('ours', incompressible()))
     const { file } = await packed()
     await rm(file)
-    // EIO, as from a bad sector.
-    await symlink('/proc/self/mem', file)
+    await leave(file)
     expect(await fixture.mirrors.repair(fixture.source, { commit, base }, never)).toBe(true)
     expect(await fixture.mirrors.repair(fixture.source, { commit, base }, never)).toBe(false)
   })

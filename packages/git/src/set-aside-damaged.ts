@@ -97,8 +97,8 @@ async function keepWhole(
     // As where the index is damaged too.
     return packed.exitCode === 0 ? await letIn(whole, gitDir) : []
   } catch (thrown) {
-    // What the disk gives no more cannot be parted.
-    if ((thrown as NodeJS.ErrnoException).code === 'EIO') return []
+    // What the disk gives no more cannot be parted, nor what is gone and has left its index.
+    if (['EIO', 'ENOENT'].includes((thrown as NodeJS.ErrnoException).code ?? '')) return []
     throw thrown
   } finally {
     await rm(folder, { recursive: true, force: true })

@@ -37,6 +37,7 @@ const eventsAtOnce = 2000
 const maxRounds = 20
 /** Of them in a row for nothing but files that somebody writes at that very moment. */
 const maxRestless = 3
+const connectionLost = 'Lost the connection to the server; trying again.'
 
 /**
  * Keeps a folder and an agent's workspace in step: what the agent changes comes into the folder, what the user changes goes to the agent
@@ -54,7 +55,7 @@ export async function runSync(request: SyncRequest): Promise<number> {
 }
 
 async function syncFolder(request: SyncRequest): Promise<number> {
-  const { client, bcId, folder, signal, once } = request
+  const { bcId, folder, once } = request
   const state = openSyncState(folder, bcId)
   try {
     const tree = createLocalTree(folder)
@@ -63,7 +64,7 @@ async function syncFolder(request: SyncRequest): Promise<number> {
     const sync = createFolderSync({ ...request, state, tree, writer, ignoresCase })
     await patiently(request, () => sync.begin())
     for (let round = 0, restless = 0; round < maxRounds && restless < maxRestless; round += 1) {
-      await patiently(request, () => catchUp(sync, state, { client, bcId, signal }))
+      await patiently(request, () => catchUp(sync, state, request))
       await patiently(request, () => sync.begin())
       const how = await patiently(request, () => sync.settle('all'))
       if (how === 'settled') break
@@ -120,10 +121,11 @@ async function patiently<T>({ once, say, signal }: SyncRequest, work: () => Prom
 async function catchUp(
   sync: FolderSync,
   state: SyncState,
-  { client, bcId, signal }: Pick<SyncRequest, 'client' | 'bcId' | 'signal'>,
+  { client, bcId, once, say, signal }: SyncRequest,
 ): Promise<void> {
+  const policy = once ? { giveUpMs: 0 } : { onBroken: () => say(connectionLost) }
   const events: PositionedEvent[] = []
-  for await (const event of followAgentEvents(client, { bcId, from: state.offset(), signal })) {
+  for await (const event of followAgentEvents(client, { bcId, from: state.offset(), signal }, policy)) {
     events.push(event)
     if (events.length >= eventsAtOnce) await sync.take(events.splice(0))
   }
@@ -141,7 +143,7 @@ async function stay(request: SyncRequest, sync: FolderSync, state: SyncState): P
   const reading = AbortSignal.any([signal, ended.signal])
   const read = async () => {
     const from = state.offset()
-    const onBroken = () => say('Lost the connection to the server; trying again.')
+    const onBroken = () => say(connectionLost)
     const events = followAgentEvents(
       client,
       { bcId, from, follow: true, stay: true, signal: reading },
