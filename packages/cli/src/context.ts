@@ -67,6 +67,7 @@ export function createContext(deps: CliDeps, options: GlobalOptions, signal: Abo
       const dataDir = String((loaded ??= config()).values['data.dir'])
       throw new TuttiError('unavailable', `No Tutti server runs on the data folder ${dataDir}.`, {
         data_dir: dataDir,
+        server: 'unreachable',
       })
     },
   }

@@ -42,6 +42,8 @@ test.each([
   ['sync', 'data_loss', {}, 'tutti agent recover'],
   ['agent workspace', 'data_loss', {}, 'tutti agent recover'],
   ['agent recover', 'data_loss', {}, 'put back what is lost, then the same command again'],
+  ['sync', 'unavailable', { server: 'unreachable' }, 'tutti dev'],
+  ['agent recover', 'unavailable', {}, 'the same command again'],
   ['sync', 'failed_precondition', {}, 'tutti agent get'],
   ['run', 'data_loss', {}, 'tutti doctor'],
   ['sync', 'failed_precondition', { next: 'put it\u001b[2J back' }, 'put it\\x1b[2J back'],

@@ -17,7 +17,7 @@ const nextCommand: Record<ErrorCode, (command: string, tutti: string) => string>
   resource_exhausted: (_command, tutti) => `${tutti} agent list`,
   deadline_exceeded: () => 'the same command again',
   cancelled: (command, tutti) => `${tutti} ${command} --help`,
-  unavailable: (_command, tutti) => `${tutti} dev`,
+  unavailable: () => 'the same command again',
   data_loss: (command, tutti) =>
     command === 'agent recover'
       ? 'put back what is lost, then the same command again'
@@ -42,9 +42,9 @@ export function describeError(error: TuttiError, command: string, tutti: string,
   // Where the server names its field, the person should read what they wrote.
   const message = safeText(replaceName(error.message, field, flag), { colors: false })
   const where = flag !== '' && !message.includes(flag) ? ` (${safeText(flag, { colors: false })})` : ''
-  const own = error.detail['next']
-  const next =
-    typeof own === 'string' ? safeLine(own) : nextCommand[error.code](command, tutti).replace('  ', ' ')
+  const { next: own, server } = error.detail
+  const usual = server === 'unreachable' ? `${tutti} dev` : nextCommand[error.code](command, tutti)
+  const next = typeof own === 'string' ? safeLine(own) : usual.replace('  ', ' ')
   return `${paint.red(`error[${error.code}]:`)} ${message}${where}\n${paint.dim('next:')} ${next}${dataDirOf(error)}`
 }
 

@@ -14,7 +14,7 @@ const brokenConnection = /missing EndStreamResponse|premature|socket hang up|ECO
 
 /**
  * Any failure of a call as a TuttiError: the server's code and details where it sent them, else the code that the core table
- * pairs with the Connect code. What the transport made up about a broken or refused connection is `unavailable`.
+ * pairs with the Connect code. What the transport made up about a broken or refused connection is `unavailable` with `server: unreachable`.
  */
 export function tuttiErrorOf(thrown: unknown): TuttiError {
   if (thrown instanceof TuttiError) return thrown
@@ -44,7 +44,7 @@ function unreachable(cause: unknown): TuttiError {
   return new TuttiError(
     'unavailable',
     'The Tutti server could not be reached or broke the connection. Check that it runs.',
-    {},
+    { server: 'unreachable' },
     cause,
   )
 }
