@@ -109,7 +109,7 @@ async function faultsOf(
 
 const encodeBody = (event: RunEvent): string => encodeRunEvent(event).body
 
-/** A capture in the middle of the agent's work may have seen a file before the rules that ignore it: the next one says so, of the same content. */
+/** Of what nobody could read a recovery gives what was known. Whether newer rules ignore that is found once it can be read: of the same content. */
 async function changesSince({ store, bcId }: TestHost, from: number): Promise<readonly RunEvent[]> {
   const { records } = await store.eventLog.read(bcId, from, {}, never)
   const isOnlyIgnored = (event: RunEvent) =>
