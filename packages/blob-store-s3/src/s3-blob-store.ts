@@ -1,5 +1,5 @@
 import type { Archive, BlobStore } from '@tutti/blob-store'
-import { checkRead, getEach, putEach } from '@tutti/blob-store/adapter'
+import { checkRead, inParallel } from '@tutti/blob-store/adapter'
 import { cancelledBy, isBlobId, noCrashPoints, throwIfCancelled } from '@tutti/core'
 import { abortAbandonedUploads } from './abandoned-uploads.ts'
 import { createBlobReader } from './blob-reader.ts'
@@ -76,9 +76,10 @@ export function createS3BlobStore(options: S3BlobStoreOptions): S3BlobStore {
     // Not every server lets them be listed.
     removeLeftovers: (signal) => abortAbandonedUploads(client, settings, signal).catch(() => {}),
 
-    putAll: (contents, signal) => putEach(store.put, contents, limits.parallelSmall, signal),
+    putAll: (contents, signal) =>
+      inParallel(contents, limits.parallelSmall, (bytes) => store.put(bytes, signal)),
 
-    getAll: (ids, signal) => getEach(store.get, ids, limits.parallelSmall, signal),
+    getAll: (ids, signal) => inParallel(ids, limits.parallelSmall, (id) => store.get(id, signal)),
 
     async *list(signal) {
       try {

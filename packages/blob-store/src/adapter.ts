@@ -2,5 +2,4 @@
 export { abortableSource } from './abortable-source.ts'
 export { archiveNotFound, checkName, checkRead, notFound } from './blob-errors.ts'
 export { blobIdOfHash } from './blob-id.ts'
-export { getEach } from './get-each.ts'
-export { putEach } from './put-each.ts'
+export { inParallel } from './in-parallel.ts'

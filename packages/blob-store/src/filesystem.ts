@@ -10,8 +10,6 @@ import { createDurableFolders } from './durable-folders.ts'
 import { removeLeftovers, temporaryName } from './leftovers.ts'
 import type { BlobStore, ByteRange } from './port.ts'
 import { inParallel } from './in-parallel.ts'
-import { getEach } from './get-each.ts'
-import { putEach } from './put-each.ts'
 import { readBlobs } from './read-blobs.ts'
 import { canSyncFileSystem, syncFileSystem } from './sync-file-system.ts'
 
@@ -20,7 +18,7 @@ const [firstChunkBytes, chunkBytes] = [16 << 10, 256 << 10]
 const minBatch = 16
 const putsAtOnce = 16
 /** The threads that Node has for files. */
-const [writesAtOnce, readsAtOnce] = [4, 4]
+const filesAtOnce = 4
 const firstBytes = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
 /**
@@ -58,13 +56,13 @@ export function createFilesystemBlobStore({
       id: blobIdOf(bytes),
     }))
     try {
-      await inParallel(written, writesAtOnce, async ({ temporary, bytes }) => {
+      await inParallel(written, filesAtOnce, async ({ temporary, bytes }) => {
         throwIfCancelled(signal)
         await writeFile(temporary, bytes, { flag: 'wx', mode: 0o400 }).catch(diskFailed)
       })
       await syncFileSystem(base)
       return await crashPoint('blob.put', async () => {
-        await inParallel(written, writesAtOnce, async ({ temporary, id }) => {
+        await inParallel(written, filesAtOnce, async ({ temporary, id }) => {
           const path = pathOf(id)
           await folders.make(dirname(path)).catch(diskFailed)
           await rename(temporary, path).catch(diskFailed)
@@ -111,7 +109,7 @@ export function createFilesystemBlobStore({
       throwIfCancelled(signal)
       await prepare()
       if (contents.length >= minBatch && (await canSyncFileSystem())) return putBatch(contents, signal)
-      return putEach(store.put, contents, putsAtOnce, signal)
+      return inParallel(contents, putsAtOnce, (bytes) => store.put(bytes, signal))
     },
 
     stream,
@@ -125,7 +123,7 @@ export function createFilesystemBlobStore({
     async getAll(ids, signal) {
       throwIfCancelled(signal)
       for (const id of ids) checkRead(id, undefined)
-      if (ids.length < minBatch) return getEach(store.get, ids, readsAtOnce, signal)
+      if (ids.length < minBatch) return inParallel(ids, filesAtOnce, (id) => store.get(id, signal))
       const contents = await readBlobs({ base, ids })
       throwIfCancelled(signal)
       return contents

@@ -2,8 +2,7 @@ import { throwIfCancelled, type BlobId } from '@tutti/core'
 import { abortableSource } from './abortable-source.ts'
 import { blobIdOf } from './blob-id.ts'
 import { checkRead, notFound } from './blob-errors.ts'
-import { getEach } from './get-each.ts'
-import { putEach } from './put-each.ts'
+import { inParallel } from './in-parallel.ts'
 import type { BlobStore, ByteRange } from './port.ts'
 
 /** Blobs in this process's memory, for tests. Durable as long as the process. */
@@ -31,7 +30,7 @@ export function createMemoryBlobStore(): BlobStore {
       return id
     },
 
-    putAll: (contents, signal) => putEach(store.put, contents, 1, signal),
+    putAll: (contents, signal) => inParallel(contents, 1, (bytes) => store.put(bytes, signal)),
 
     async *stream(id, signal, range) {
       const bytes = read(id, signal, range)
@@ -42,7 +41,7 @@ export function createMemoryBlobStore(): BlobStore {
       return read(id, signal, range)
     },
 
-    getAll: (ids, signal) => getEach(store.get, ids, 1, signal),
+    getAll: (ids, signal) => inParallel(ids, 1, (id) => store.get(id, signal)),
 
     async has(id, signal) {
       throwIfCancelled(signal)
