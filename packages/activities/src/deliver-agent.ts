@@ -1,4 +1,4 @@
-import { TuttiError, type AgentId, type DeliveryPlan } from '@tutti/core'
+import { ifFound, type AgentId, type DeliveryPlan } from '@tutti/core'
 import type { PullRequest } from '@tutti/forge'
 import type { DeliveryEvent } from '@tutti/protocol'
 import { cancellationSignal } from './cancellation.ts'
@@ -88,14 +88,10 @@ async function deliveredBefore(
   const made = deliveries.findLast((event) => event.branch === last.branch && event.pullRequest)?.pullRequest
   if (!made) return { branch: last.branch, commit: last.commit }
   const { branch: head, commit } = last
-  const pullRequest = await forge.get(owner, repository, made.number, signal).catch(unlessNotFound)
+  const pullRequest = await ifFound(forge.get(owner, repository, made.number, signal))
   // A forge whose records were lost has none of that number, or one of somebody else's; the branch is there all the same.
   if (pullRequest?.head !== head) return { branch: head, commit }
   return pullRequest.state === 'open' ? { branch: head, commit, pullRequest } : undefined
-}
-
-function unlessNotFound(error: unknown): undefined {
-  if (TuttiError.from(error).code !== 'not_found') throw error
 }
 
 /** What of an agent was delivered, oldest first. */

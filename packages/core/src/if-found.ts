@@ -1,4 +1,4 @@
-import { TuttiError } from '@tutti/core'
+import { TuttiError } from './errors.ts'
 
 /** What is read, or undefined where there is none. @throws TuttiError whatever else the reading fails with. */
 export const ifFound = <T>(reading: Promise<T>): Promise<T | undefined> =>

@@ -38,6 +38,7 @@ export {
 export type { Clock } from './clock.ts'
 export { systemClock } from './system-clock.ts'
 export { createManualClock, type ManualClock } from './manual-clock.ts'
+export { ifFound } from './if-found.ts'
 export { limits } from './limits.ts'
 export { longestTimer } from './longest-timer.ts'
 export { mountProblem } from './mount-problem.ts'

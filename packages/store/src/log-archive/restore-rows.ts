@@ -1,8 +1,7 @@
-import { isEnsembleEnd, TuttiError, type AgentState, type LogId } from '@tutti/core'
+import { ifFound, isEnsembleEnd, TuttiError, type AgentState, type LogId } from '@tutti/core'
 import { decodeRunEvent, encodeRunEvent } from '@tutti/protocol'
 import type { AgentRow, EnsembleRow } from '../catalog/port.ts'
 import type { ArchivedRecord } from '../event-log/port.ts'
-import { ifFound } from './if-found.ts'
 import type { LogAbout } from './log-about.ts'
 import type { RebuildDeps } from './rebuild-logs.ts'
 
