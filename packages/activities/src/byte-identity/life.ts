@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { HostSession } from '../sessions.ts'
-import { decodeRunEvent, encodeRunEvent, type RunEvent } from '@tutti/protocol'
+import { decodeRunEvent, type RunEvent } from '@tutti/protocol'
 import { captureNow, createTestHost, type TestHost } from '../test-host.ts'
 import { compareReports } from './compare-reports.ts'
 import { makeBase } from './make-base.ts'
@@ -103,11 +103,11 @@ async function faultsOf(
   await captureNow(session)
   const changes = await changesSince(host, before.last)
   if (changes.length > 0)
-    wrong.push(`A capture right after the recovery finds changes: ${changes.map(encodeBody).join(' ')}`)
+    wrong.push(
+      `A capture right after the recovery finds changes: ${changes.map((event) => JSON.stringify(event)).join(' ')}`,
+    )
   return wrong
 }
-
-const encodeBody = (event: RunEvent): string => encodeRunEvent(event).body
 
 /** Of what nobody could read a recovery gives what was known. Whether newer rules ignore that is found once it can be read: of the same content. */
 async function changesSince({ store, bcId }: TestHost, from: number): Promise<readonly RunEvent[]> {

@@ -3,13 +3,11 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TuttiClient } from '@tutti/client'
-import { noCrashPoints, TuttiError, type BlobId } from '@tutti/core'
+import { TuttiError, type BlobId } from '@tutti/core'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createFolderSync, type FolderSync } from './folder-sync.ts'
-import { createLocalTree } from './local-tree.ts'
-import { createLocalWriter } from './local-writer.ts'
 import type { PathState } from './path-state.ts'
 import { openSyncState, type SyncState } from './sync-state.ts'
+import { createTestSync } from './test-sync.ts'
 
 /** By a kill: `test/faults/sync-crash-points.test.ts`. Here the server is a stand-in that goes away, everything else is real. */
 describe('what was placed when the sync was broken off is not taken for the work of the user', () => {
@@ -54,21 +52,8 @@ describe('what was placed when the sync was broken off is not taken for the work
     },
   } as unknown as TuttiClient
 
-  function newSync(): FolderSync {
-    const tree = createLocalTree(folder)
-    return createFolderSync({
-      client: () => Promise.resolve(server),
-      bcId: 'bc',
-      state,
-      tree,
-      writer: createLocalWriter(tree, state.temporaries),
-      ignoresCase: false,
-      allowDeletions: false,
-      crashPoint: noCrashPoints,
-      note: () => {},
-      signal: new AbortController().signal,
-    })
-  }
+  const newSync = () =>
+    createTestSync(folder, { client: () => Promise.resolve(server), state, note: () => {} })
   /** As an event of the log does. */
   function agentHas(name: string, content: string | undefined): void {
     const now: PathState = content === undefined ? undefined : { mode: '100644', hash: hash(content) }

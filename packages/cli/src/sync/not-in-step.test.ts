@@ -3,13 +3,12 @@ import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { noCrashPoints, type BlobId } from '@tutti/core'
+import type { BlobId } from '@tutti/core'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createFolderSync, type FolderSync } from './folder-sync.ts'
-import { createLocalTree } from './local-tree.ts'
-import { createLocalWriter } from './local-writer.ts'
+import type { FolderSync } from './folder-sync.ts'
 import type { SyncNote } from './sync-note.ts'
 import { openSyncState, type SyncState } from './sync-state.ts'
+import { createTestSync } from './test-sync.ts'
 
 let folder: string
 let state: SyncState
@@ -19,19 +18,11 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'tutti-not-in-step-'))
   state = openSyncState(folder, 'bc')
   notes = []
-  const tree = createLocalTree(folder)
-  sync = createFolderSync({
+  sync = createTestSync(folder, {
     // Nothing here goes either way.
     client: () => Promise.reject(new Error('no server')),
-    bcId: 'bc',
     state,
-    tree,
-    writer: createLocalWriter(tree, state.temporaries),
-    ignoresCase: false,
-    allowDeletions: false,
-    crashPoint: noCrashPoints,
     note: (note) => void notes.push(note),
-    signal: new AbortController().signal,
   })
 })
 afterEach(() => {

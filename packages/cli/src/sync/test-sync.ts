@@ -1,0 +1,22 @@
+import { noCrashPoints } from '@tutti/core'
+import { createFolderSync, type FolderSync, type FolderSyncDeps } from './folder-sync.ts'
+import { createLocalTree } from './local-tree.ts'
+import { createLocalWriter } from './local-writer.ts'
+
+/** For tests: the sync of a folder with the agent `bc`. */
+export function createTestSync(
+  folder: string,
+  deps: Pick<FolderSyncDeps, 'client' | 'state' | 'note'>,
+): FolderSync {
+  const tree = createLocalTree(folder)
+  return createFolderSync({
+    ...deps,
+    bcId: 'bc',
+    tree,
+    writer: createLocalWriter(tree, deps.state.temporaries),
+    ignoresCase: false,
+    allowDeletions: false,
+    crashPoint: noCrashPoints,
+    signal: new AbortController().signal,
+  })
+}
