@@ -1,6 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import type { HostSession } from '../sessions.ts'
-import { decodeRunEvent, type RunEvent } from '@tutti/protocol'
+import { belowAny } from '@tutti/core'
+import { decodeRunEvent, type FileSkipReason, type RunEvent } from '@tutti/protocol'
+import { pathKey } from '@tutti/workspace'
+import { eventPath } from '@tutti/workspace/log'
 import { captureNow, createTestHost, type TestHost } from '../test-host.ts'
 import { compareReports } from './compare-reports.ts'
 import { makeBase } from './make-base.ts'
@@ -109,13 +112,24 @@ async function faultsOf(
   return wrong
 }
 
-/** Of what nobody could read a recovery gives what was known. Whether newer rules ignore that is found once it can be read: of the same content. */
-async function changesSince({ store, bcId }: TestHost, from: number): Promise<readonly RunEvent[]> {
-  const { records } = await store.eventLog.read(bcId, from, {}, never)
-  const isOnlyIgnored = (event: RunEvent) =>
-    event.type === 'file_change' && event.ignored === true && event.hash === event.base
-  const events = records.map(decodeRunEvent).filter((event) => !isOnlyIgnored(event))
-  return events.filter(({ type }) => type !== 'workspace_captured' || events.length > 1)
+/** Of what nobody could read a recovery gives what was known. Whether newer rules ignore that is found once it can be read: no difference. */
+async function changesSince(host: TestHost, from: number): Promise<readonly RunEvent[]> {
+  const { records } = await host.store.eventLog.read(host.bcId, from, {}, never)
+  const events = records.map(decodeRunEvent)
+  const keyOf = (event: Parameters<typeof eventPath>[0]) => pathKey(eventPath(event))
+  const keysSkipped = (reason: FileSkipReason, among: readonly RunEvent[]) =>
+    among.flatMap((event) => (event.type === 'file_skipped' && event.reason === reason ? [keyOf(event)] : []))
+  const unread = new Set(keysSkipped('unreadable', await host.events('file_skipped')))
+  const wasUnread = belowAny(unread)
+  const ignored = new Set(keysSkipped('ignored', events).filter((key) => unread.has(key) || wasUnread(key)))
+  const isNewlyIgnored = (event: RunEvent) => {
+    if (event.type === 'file_skipped') return ignored.has(keyOf(event))
+    if (event.type !== 'file_change') return false
+    const isSame = event.ignored === true && event.hash === event.base
+    return isSame || (event.action === 'deleted' && ignored.has(keyOf(event)))
+  }
+  const changes = events.filter((event) => !isNewlyIgnored(event))
+  return changes.filter(({ type }) => type !== 'workspace_captured' || changes.length > 1)
 }
 
 interface Losing {
