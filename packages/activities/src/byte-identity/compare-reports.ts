@@ -42,6 +42,8 @@ export function compareReports(
   const isComparable = (entry: string) => !entry.startsWith('1 .. ') && !pathsOf(entry).some(isOther)
   for (const question of Object.keys(expected.git)) {
     if (named.has('.git') || (named.has('.git/index') && /index|status/.test(question))) continue
+    // git waits for ever for a fifo in the place of an ignore file, which is not made again.
+    if (question === 'status' && named.size > 0 && expected.git[question]!.startsWith('failed: ')) continue
     const [before, after] = [expected, actual].map(({ git }) => {
       const entries = question === 'status' ? statusOf(git[question]!) : git[question]!.split(/[\0\n]/)
       if (question === 'status') return entries.map(withoutFilters).filter(isComparable)

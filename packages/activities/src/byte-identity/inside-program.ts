@@ -34,7 +34,7 @@ export interface InsideReport {
   readonly tree: Readonly<Record<string, InsideEntry>>
   /** Path keys of folders into which their owner cannot look. */
   readonly shut: readonly string[]
-  /** What git answers, by question; latin1. */
+  /** What git answers, by question; latin1. `failed: ` and its exit code where it does not. */
   readonly git: Readonly<Record<string, string>>
 }
 
