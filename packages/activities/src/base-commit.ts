@@ -1,4 +1,4 @@
-import { createSingleFlight, mirrorRefs, TuttiError, type CrashPoint, type LogId } from '@tutti/core'
+import { createSingleFlight, ifFound, mirrorRefs, type CrashPoint, type LogId } from '@tutti/core'
 import type { Mirror, Mirrors } from '@tutti/git'
 import type { Catalog } from '@tutti/store'
 
@@ -42,10 +42,7 @@ async function openBase(
   signal: AbortSignal,
 ): Promise<Base> {
   const pinned = mirrorRefs.base(log)
-  const there = await mirrors.attach(location, signal).catch((thrown: unknown) => {
-    if (TuttiError.from(thrown).code === 'not_found') return undefined
-    throw thrown
-  })
+  const there = await ifFound(mirrors.attach(location, signal))
   const held = await there?.readRef(pinned, signal)
   if (there && held) return { mirror: there, commit: held }
   return crashPoint('provision.mirror', async () => {

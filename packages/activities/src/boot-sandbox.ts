@@ -108,14 +108,7 @@ export async function bootSandbox(
     server = await prepared.start(sandbox, bounded)
     steps.push({ name: 'sandbox', ms: lap() })
     request.onStep('hydrating')
-    const { manifestDigest, entries, withoutSubmodules, withoutRepository, times } = await hydrateForSetup(
-      deps,
-      server,
-      request,
-      bounded,
-    ).catch(async (thrown: unknown) => {
-      throw (await withoutRoom(sandbox, thrown)) ?? thrown
-    })
+    const { times, ...workspace } = await hydrateForSetup(deps, server, request, bounded)
     const over = await sandbox.measureDisk()
     if (over) throw new BootFailure('boot', limitDetail(over), undefined, over)
     for (const name of hydrateSteps) steps.push({ name, ms: times[name] })
@@ -124,15 +117,14 @@ export async function bootSandbox(
     if (request.setupCommand !== '') {
       request.onStep('setup')
       const started = server
-      await crashPoint('provision.setup', () => runSetup(started, request, bounded)).catch(
-        async (thrown: unknown) => {
-          throw (await withoutRoom(sandbox, thrown)) ?? thrown
-        },
-      )
+      await crashPoint('provision.setup', () => runSetup(started, request, bounded))
       steps.push({ name: 'setup', ms: lap() })
     }
+    const { manifestDigest, entries, withoutSubmodules, withoutRepository } = workspace
     return { sandbox, server, manifestDigest, entries, withoutSubmodules, withoutRepository, steps }
-  } catch (thrown) {
+  } catch (failed) {
+    const lack = made && server && !signal.aborted ? await withoutRoom(made, failed) : undefined
+    const thrown: unknown = lack ?? failed
     await server?.close().catch(() => undefined)
     await prepared.discard()
     // Asked before the destroying, which may take its time.
@@ -143,17 +135,18 @@ export async function bootSandbox(
     if (isOver) {
       const why =
         'The life of the sandbox was over before it was ready: sandbox.max_life must be longer than a boot and the setup.'
-      throw new BootFailure('boot', `${why}\n${TuttiError.from(thrown).message}`, thrown)
+      throw new BootFailure('boot', `${why}\n${asBootFailure(thrown).message}`, thrown)
     }
-    if (thrown instanceof BootFailure) throw thrown
-    throw new BootFailure('boot', TuttiError.from(thrown).message, thrown)
+    throw asBootFailure(thrown)
   }
 }
 
+const asBootFailure = (thrown: unknown): BootFailure =>
+  thrown instanceof BootFailure ? thrown : new BootFailure('boot', TuttiError.from(thrown).message, thrown)
+
 /** What failed because the disk was too small; asked while the disk is still there. */
 async function withoutRoom(sandbox: Sandbox, thrown: unknown): Promise<BootFailure | undefined> {
-  const { code, message } = TuttiError.from(thrown)
-  const stage = thrown instanceof BootFailure ? thrown.stage : 'boot'
+  const { stage, message } = asBootFailure(thrown)
   await sandbox.measureDisk()
   if (isHostDiskFull(sandbox, thrown))
     return new BootFailure(
@@ -163,7 +156,7 @@ async function withoutRoom(sandbox: Sandbox, thrown: unknown): Promise<BootFailu
     )
   const limit = limitBehind(sandbox, thrown)
   // What is damaged is damaged on a larger disk too.
-  if (!isOfDisk(limit) || code === 'data_loss') return undefined
+  if (!isOfDisk(limit) || TuttiError.from(thrown).code === 'data_loss') return undefined
   return new BootFailure(stage, message, thrown, limit)
 }
 

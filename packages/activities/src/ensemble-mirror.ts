@@ -1,4 +1,4 @@
-import { limits, mirrorRefs, TuttiError, type EnsembleConfig } from '@tutti/core'
+import { ifFound, limits, mirrorRefs, TuttiError, type EnsembleConfig } from '@tutti/core'
 import type { Mirror } from '@tutti/git'
 import type { ConfigBlobs } from './config-blobs.ts'
 import type { EnsembleScope } from './contract.ts'
@@ -31,10 +31,7 @@ async function baseOf(
   location: string,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const mirror = await mirrors.attach(location, signal).catch((thrown: unknown) => {
-    if (TuttiError.from(thrown).code === 'not_found') return undefined
-    throw thrown
-  })
+  const mirror = await ifFound(mirrors.attach(location, signal))
   const held = await mirror?.readRef(mirrorRefs.base(ensembleId), signal)
   if (held) return held
   const page = { pageSize: limits.maxChildren, pageToken: '' }

@@ -180,7 +180,12 @@ describe('a workspace that takes more than half of its disk comes back', { timeo
     const before = await look(session)
     await host.lose(session)
     expect(await look(await host.provision(2))).toBe(before)
-    expect((await boots(2)).created).toEqual(['', expect.stringContaining('more than sandbox.disk')])
+    expect(await boots(2)).toEqual({
+      created: ['', expect.stringContaining('more than sandbox.disk')],
+      failed: [
+        expect.stringMatching(/The setup command ended with exit code 1\.\n.*No space left on device/),
+      ],
+    })
   })
 
   test('with room for each version of a file only once, however many checkpoints have one', async () => {

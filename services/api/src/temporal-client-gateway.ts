@@ -7,7 +7,14 @@ import {
   type Client,
 } from '@temporalio/client'
 import { ApplicationFailure, type SearchAttributePair } from '@temporalio/common'
-import { TuttiError, agentWorkflowId, ensembleWorkflowId, sharedTaskQueue, systemClock } from '@tutti/core'
+import {
+  TuttiError,
+  agentWorkflowId,
+  ensembleWorkflowId,
+  ifFound,
+  sharedTaskQueue,
+  systemClock,
+} from '@tutti/core'
 import {
   ensembleUpdates,
   searchAttributeKeys as attributes,
@@ -85,12 +92,9 @@ export function createTemporalGateway(options: TemporalGatewayOptions): Temporal
       // A turn that runs means a run that is open, which the lighter call reaches; the other one is right for every state.
       if (input.state.status === 'RUNNING') {
         const handle = client.workflow.getHandle(agentWorkflowId(input.bcId))
-        const answer = await insist(signal, () =>
-          handle.executeUpdate<CommandAnswer, [typeof request]>(type, update),
-        ).catch((error: unknown) => {
-          if (error instanceof TuttiError && error.code === 'not_found') return undefined
-          throw error
-        })
+        const answer = await ifFound(
+          insist(signal, () => handle.executeUpdate<CommandAnswer, [typeof request]>(type, update)),
+        )
         if (answer) return answer
       }
       return insist(signal, () =>
@@ -111,16 +115,15 @@ export function createTemporalGateway(options: TemporalGatewayOptions): Temporal
 
     async stopEnsemble(ensembleId, requestId, signal) {
       const handle = client.workflow.getHandle(ensembleWorkflowId(ensembleId))
-      try {
-        await insist(signal, () =>
+      // One that has ended is stopped.
+      await ifFound(
+        insist(signal, () =>
           handle.executeUpdate<string, [{ requestId: string }]>(ensembleUpdates.stop, {
             args: [{ requestId }],
             updateId: requestId,
           }),
-        )
-      } catch (error) {
-        if (!(error instanceof TuttiError) || error.code !== 'not_found') throw error
-      }
+        ),
+      )
     },
 
     async ready(signal) {

@@ -13,24 +13,23 @@ import { changedFile, changePath, pathBytes, pathKey, statTuple, type StatTuple 
 import { checkedWhole, modeOf } from './apply-change.ts'
 import type { HostChange } from './receive-changes.ts'
 
-/** A file whose content is known: nobody has read it again, and this is the stat that it had when it was written. */
-export interface FreshFile {
-  readonly key: string
-  readonly stat: StatTuple
-}
-
 /** Writes small files where nothing is, in a workspace that nobody else sees yet: half as long as what {@link applyChange} does takes. */
 export interface FreshFiles {
-  /** @returns undefined when this is for {@link applyChange}; nothing has changed then. @throws what the file system says of it. */
-  write(change: HostChange): FreshFile | undefined
-  /** Somebody else has put something at this path: it is no folder any more, as far as is known. */
+  /**
+   * @returns the stat that the file had when it was written; undefined when this is for {@link applyChange}, and nothing has changed then
+   * @throws what the file system says of it.
+   */
+  write(change: HostChange): StatTuple | undefined
+  /**
+   * Somebody else has put something at this path: it is no folder any more, as far as is known. Of a folder above it nothing is forgotten,
+   * as changes that are folded (`foldChanges`) put no link in the place of a folder that they write into.
+   */
   forget(key: string): void
 }
 
 /** What is in the way, or is not there although it was. */
 const notFresh = new Set(['EEXIST', 'ENOENT', 'ENOTDIR', 'ELOOP'])
 
-/** What it has seen as a folder must stay one: changes that are folded (`foldChanges`) put no link in the place of a folder that they write into. */
 export function createFreshFiles(root: string): FreshFiles {
   const rootKey = pathKey(Buffer.from(`${root}/`))
   const folders = new Set<string>()
@@ -59,7 +58,7 @@ export function createFreshFiles(root: string): FreshFiles {
       const key = pathKey(changePath(change))
       checkedWhole(content, state)
       try {
-        return hasFolders(key) ? { key, stat: writeNew(absolute(key), content, modeOf(state)) } : undefined
+        return hasFolders(key) ? writeNew(absolute(key), content, modeOf(state)) : undefined
       } catch (error) {
         if (notFresh.has((error as NodeJS.ErrnoException).code ?? '')) return undefined
         throw error

@@ -175,7 +175,7 @@ async function writeChanges(
     const written = fresh.write({ change, content })
     const hash = changedFile(change)?.hash
     if (written && hash) {
-      earlyHashes.know(key, written.stat, hash)
+      earlyHashes.know(key, written, hash)
       continue
     }
     await applyChange(workdir, change, content)

@@ -1,6 +1,7 @@
 import type { DescMessage, MessageShape } from '@bufbuild/protobuf'
 import {
   TuttiError,
+  ifFound,
   checkPromptFits,
   firstTurnId,
   limits,
@@ -129,7 +130,7 @@ export function createStartAgent(deps: HandlerDeps) {
       () => ({ bcId: bcId ? agentIdOf(bcId) : newAgentId(clock.now()) }),
       signal,
     )
-    const known = repeated ? await catalog.agents.get(owner, answer.bcId, signal).catch(absent) : undefined
+    const known = repeated ? await ifFound(catalog.agents.get(owner, answer.bcId, signal)) : undefined
     if (!known) await store(wanted, agentConfig, owner, answer.bcId, signal)
     const row = known ?? (await catalog.agents.get(owner, answer.bcId, signal))
     if (!row.starting) return row
@@ -239,9 +240,4 @@ function withModel(options: AgentOptions | undefined, model: string): AgentOptio
     model,
   } as const
   return { $typeName: 'tutti.v1.AgentOptions', setupCommand: '', onQuestion: 0, title: '', ...options, agent }
-}
-
-function absent(error: unknown): undefined {
-  if (!(error instanceof TuttiError) || error.code !== 'not_found') throw error
-  return undefined
 }

@@ -1,5 +1,6 @@
 import {
   TuttiError,
+  ifFound,
   checkBranch,
   checkPromptFits,
   firstTurnId,
@@ -90,11 +91,8 @@ export function createStartEnsemble(deps: HandlerDeps) {
     })
   }
 
-  async function findStarted(owner: string, ensembleId: EnsembleId, signal: AbortSignal) {
-    return catalog.ensembles.get(owner, ensembleId, signal).catch((error: unknown) => {
-      if (error instanceof TuttiError && error.code === 'not_found') return undefined
-      throw error
-    })
+  function findStarted(owner: string, ensembleId: EnsembleId, signal: AbortSignal) {
+    return ifFound(catalog.ensembles.get(owner, ensembleId, signal))
   }
 
   async function store(
