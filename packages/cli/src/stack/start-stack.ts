@@ -6,6 +6,7 @@ import { createLocks, isRefused, type HeldLock, type LockHolder, type LockKind, 
 import type { OpenStores, PartContext, RunningApi, RunningPart, StackParts } from './parts.ts'
 import type { WishedPort } from './temporal-process.ts'
 import { ensureTemporal, type TemporalServer } from './temporal-server.ts'
+import { unwind, type UndoStep } from './unwind.ts'
 
 export interface StartStack extends Pick<PartContext, 'logTo' | 'log'> {
   /** `dev`: everything in this process. */
@@ -51,7 +52,7 @@ export async function startStack(options: StartStack): Promise<Stack | { readonl
   if (isRefused(lock)) return lock
   options.onStart?.()
 
-  const undo: (() => Promise<void>)[] = []
+  const undo: UndoStep[] = []
   const running: RunningPart[] = []
   let temporal: TemporalServer | undefined
   let stopping: Promise<void> | undefined
@@ -63,7 +64,7 @@ export async function startStack(options: StartStack): Promise<Stack | { readonl
   }
   killed.addEventListener('abort', kill, { once: true })
   try {
-    undo.push(() => endShared(locks, lock, temporal))
+    undo.push({ what: 'Temporal', end: () => endShared(locks, lock, temporal) })
     temporal = await ensureTemporal({
       folder: folder.temporalDir,
       retentionMs: Number(config.values['agent.retention']),
@@ -76,7 +77,7 @@ export async function startStack(options: StartStack): Promise<Stack | { readonl
       killed,
     })
     const stores = await parts.openStores(folder.path, config.values)
-    undo.push(() => stores.close())
+    undo.push({ what: 'the stores', end: () => stores.close() })
     const context: PartContext = {
       dataDir: folder.path,
       logTo: options.logTo,
@@ -94,7 +95,7 @@ export async function startStack(options: StartStack): Promise<Stack | { readonl
     const api = kind === 'worker' ? undefined : await startApi(options, stores, context)
     if (api) {
       running.push(api.part)
-      undo.push(() => api.part.stop())
+      undo.push({ what: 'the API', end: () => api.part.stop() })
     }
     signal.throwIfAborted()
     if (kind !== 'api') {
@@ -105,13 +106,16 @@ export async function startStack(options: StartStack): Promise<Stack | { readonl
       })
       running.push(worker)
       // The worker drains first, while its clients can still read what it does.
-      undo.push(() => worker.stop())
+      undo.push({ what: 'the worker', end: () => worker.stop() })
     }
     signal.throwIfAborted()
     if (api) {
-      undo.push(async () => {
-        api.part.drain()
-        removeEndpoint(folder.path)
+      undo.push({
+        what: 'the endpoint',
+        async end() {
+          api.part.drain()
+          removeEndpoint(folder.path)
+        },
       })
       writeEndpoint(folder.path, {
         address: api.address,
@@ -164,10 +168,4 @@ async function endShared(locks: Locks, lock: HeldLock, temporal: TemporalServer 
     if (lock.releaseAndCheckLast()) await temporal?.stop()
     else temporal?.release()
   }, new AbortController().signal)
-}
-
-async function unwind(undo: (() => Promise<void>)[], log: (line: string) => void): Promise<void> {
-  const failures: unknown[] = []
-  for (const step of undo.toReversed()) await step().catch((error: unknown) => failures.push(error))
-  for (const failure of failures) log(`While stopping: ${TuttiError.from(failure).message}`)
 }
