@@ -97,6 +97,19 @@ test('a checkpoint that is lost is passed over: what it had comes from the chang
   expect(await read()).toMatchObject({ paths: ['new', 'old'], commit: baseCommit })
 })
 
+test('all paths whose content is in no store are told of, whatever their number', async () => {
+  const { bcId, write, read } = await begin()
+  const names = Array.from({ length: 150 }, (_, at) => `fifo ${at}`)
+  await write(
+    ...names.map((path) => ({ type: 'file_skipped', incarnation: 1, path, reason: 'special' }) as const),
+  )
+  expect((await read()).paths).toEqual(['old'])
+  const told: string[] = []
+  for await (const { part } of api.client(AgentService).readWorkspace({ bcId }))
+    if (part.case === 'missing') told.push(`${Buffer.from(part.value.path).toString()} ${part.value.reason}`)
+  expect(told).toEqual(names.map((name) => `${name} special`))
+})
+
 const damage = {
   missing: (path: string) => rmSync(path),
   damaged(path: string) {

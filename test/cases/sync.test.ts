@@ -245,6 +245,23 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
     rmSync(outside, { recursive: true })
   })
 
+  test('what newer rules leave out stays in the folder, with the edits of the user, and with what else is in there', async () => {
+    const agent = await begin(
+      'echo token > .env; mkdir build db; echo n > build/notes.md; echo o > db/.env.old',
+    )
+    await synced(agent)
+    await work(agent, 'printf ".env*\nbuild/\n" >> .gitignore')
+    expect(await synced(agent)).toEqual(['← .gitignore'])
+    expect([read('.env'), read('build/notes.md'), read('db/.env.old')]).toEqual(['token\n', 'n\n', 'o\n'])
+    expect(await synced(agent)).toEqual([])
+    write('.env', 'mine')
+    expect(await synced(agent)).toEqual(['→ .env'])
+    await work(agent, 'cat .env; echo theirs > .env')
+    expect(shellOutput(await agent.events())).toContain('mine')
+    expect(await synced(agent)).toEqual([])
+    expect(read('.env')).toBe('mine')
+  })
+
   test('a file that the sandbox cannot have is told with what to do, stays in the folder, and holds up nothing', async () => {
     const agent = await begin()
     await synced(agent)

@@ -54,7 +54,8 @@ describe('ignored files in a workspace', { timeout: 60_000 }, () => {
     const recorded = recordCapture()
     await server.capture(recorded.sink, never)
     const found = recorded.changes.map((change) => {
-      const mark = change.action === 'deleted' ? '-' : changedFile(change)?.ignored ? 'i' : '+'
+      const isIgnored = change.action === 'deleted' ? change.ignored : changedFile(change)?.ignored
+      const mark = change.action === 'deleted' ? (isIgnored ? '~' : '-') : isIgnored ? 'i' : '+'
       return `${mark} ${Buffer.from(changePath(change)).toString()}`
     })
     return { recorded, found, skipped: recorded.skipped.map(({ path, reason }) => `${path} ${reason}`) }
@@ -116,11 +117,23 @@ describe('ignored files in a workspace', { timeout: 60_000 }, () => {
     expect((await shell(next, 'cat dev.local cache/small; git status --porcelain')).stdout).toBe('1\n1\n')
     await shell(next, 'rm dev.local; head -c 2000000 /dev/zero > cache/small')
     expect(await captured(next)).toMatchObject({
-      found: ['+ cache', '- cache/small', '- dev.local'],
+      found: ['+ cache', '~ cache/small', '- dev.local'],
       skipped: ['cache/small ignored'],
     })
     await server.close()
     await next.close()
+  })
+
+  test('what newer rules or its size leave out is no more kept, and not said to be gone', async () => {
+    const server = await start()
+    await shell(server, 'mkdir lib lib/build; for name in a b lib/build/c lib/d db; do echo 1 > $name; done')
+    expect((await captured(server)).found).toEqual(['+ a', '+ b', '+ db', '+ lib/build/c', '+ lib/d'])
+    await shell(server, 'printf "a\nbuild/\ndb\n" > .gitignore; head -c 1200000 /dev/zero > db; rm b')
+    const { found, skipped } = await captured(server)
+    expect(found).toEqual(['+ .gitignore', 'i a', '- b', '~ db', '~ lib/build/c'])
+    expect(skipped).toEqual(['db ignored', 'lib/build/ ignored'])
+    expect(await captured(server)).toMatchObject({ found: [], skipped: [] })
+    await server.close()
   })
 
   test('a folder with very many is told of as one', async () => {

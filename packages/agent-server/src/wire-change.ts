@@ -43,7 +43,8 @@ export const changesEndHead = 'changes_end'
 export function toWireChange(change: CapturedChange): WireChange {
   const path = Buffer.from(changePath(change)).toString('base64')
   const base = change.base === undefined ? {} : { base: change.base }
-  if (change.action === 'deleted') return { action: 'deleted', path, ...base }
+  if (change.action === 'deleted')
+    return { action: 'deleted', path, ...base, ...(change.ignored && { ignored: true }) }
   const { fileType, mode } = change.state
   const file = changedFile(change)
   return {
@@ -64,7 +65,8 @@ export function toWireChange(change: CapturedChange): WireChange {
 export function fromWireChange(wire: WireChange): CapturedChange {
   const path = Buffer.from(wire.path, 'base64')
   const base = wire.base === undefined ? {} : { base: wire.base }
-  if (wire.action === 'deleted') return { action: 'deleted', path, ...base }
+  if (wire.action === 'deleted')
+    return { action: 'deleted', path, ...base, ...(wire.ignored && { ignored: true }) }
   const { fileType, mode, size, hash, ignored } = wire
   if (fileType === 'dir') return { action: wire.action, state: { path, fileType, mode: '040000' }, ...base }
   if (!fileType || !mode || mode === '040000' || size === undefined || !hash)

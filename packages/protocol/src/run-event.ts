@@ -196,7 +196,10 @@ export interface ChangedPath {
   mode?: '100644' | '100755' | '120000' | '040000'
   hash?: BlobId
   size?: number
-  /** git ignores it, or it is in a submodule: it is in no checkpoint, diff or pull request, and comes back after a loss. */
+  /**
+   * git ignores it, or it is in a submodule: it is in no checkpoint, diff or pull request, and comes back after a loss. Of what is `deleted`: git
+   * ignores it by now and the setting `workspace.ignored` leaves it out, so that it is not kept any more; in the sandbox it may well be.
+   */
   ignored?: true
   /** The hash that this change was made on; absent when created. */
   base?: BlobId

@@ -26,7 +26,13 @@ export type PathState = FileState | EmptyFolderState
 /** What a path is now, or that it is gone. State-based: applied twice is applied once (design §11.3). */
 export type CapturedChange =
   | { readonly action: 'created' | 'modified'; readonly state: PathState; readonly base?: BlobId }
-  | { readonly action: 'deleted'; readonly path: Uint8Array; readonly base?: BlobId }
+  | {
+      readonly action: 'deleted'
+      readonly path: Uint8Array
+      readonly base?: BlobId
+      /** git ignores it by now and it is not kept any more: it may well be there. */
+      readonly ignored?: true
+    }
 
 export const changePath = (change: CapturedChange): Uint8Array =>
   change.action === 'deleted' ? change.path : change.state.path

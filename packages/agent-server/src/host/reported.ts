@@ -96,7 +96,12 @@ export const hydrated = captureSummaryFields.extend({
 
 const change = z.discriminatedUnion('action', [
   // An empty folder that goes had no content.
-  z.strictObject({ action: z.literal('deleted'), path: changedPath, base: z.exactOptional(blobId) }),
+  z.strictObject({
+    action: z.literal('deleted'),
+    path: changedPath,
+    base: z.exactOptional(blobId),
+    ignored: z.exactOptional(z.literal(true)),
+  }),
   z.discriminatedUnion('fileType', [
     z.strictObject({ ...created, ...file }),
     z.strictObject({ ...created, ...symlink }),

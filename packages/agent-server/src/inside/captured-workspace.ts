@@ -304,6 +304,9 @@ export function createCapturedWorkspace({
     for (const key of tree.repositories) skips.set(key, 'repository')
     for (const key of tree.unreadable) skips.set(key, 'unreadable')
     for (const key of tree.leftOut) skips.set(key, 'ignored')
+    const isBelowLeftOut = belowAny(
+      new Set(tree.leftOut.filter((key) => key.endsWith('/')).map((key) => key.slice(0, -1))),
+    )
 
     async function* changes(take?: TakeContent): AsyncGenerator<[CapturedChange, Uint8Array | undefined]> {
       for (const key of [...keys].sort()) {
@@ -330,7 +333,8 @@ export function createCapturedWorkspace({
         if (!file) {
           next.delete(key)
           changed.add(key)
-          yield [{ action: 'deleted', path, ...base }, undefined]
+          const isLeftOut = skips.get(key) === 'ignored' || isBelowLeftOut(key)
+          yield [{ action: 'deleted', path, ...base, ...(isLeftOut && { ignored: true }) }, undefined]
           continue
         }
         const isIgnored = tree.ignored.has(key)

@@ -6,20 +6,23 @@ import type { TuttiClient } from '@tutti/client'
 import { TuttiError, type BlobId } from '@tutti/core'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { PathState } from './path-state.ts'
+import type { SyncNote } from './sync-note.ts'
 import { openSyncState, type SyncState } from './sync-state.ts'
 import { createTestSync } from './test-sync.ts'
 
 /** By a kill: `test/faults/sync-crash-points.test.ts`. Here the server is a stand-in that goes away, everything else is real. */
-describe('what was placed when the sync was broken off is not taken for the work of the user', () => {
+describe('a sync that reads the whole workspace', () => {
   let folder: string
   let state: SyncState
   let workspace: Map<string, string>
+  let missing: Map<string, string>
   let isAway: (content: string) => boolean
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), 'tutti-folder-sync-'))
     state = openSyncState(folder, 'bc')
     workspace = new Map()
+    missing = new Map()
     isAway = () => false
   })
   afterEach(() => {
@@ -35,7 +38,8 @@ describe('what was placed when the sync was broken off is not taken for the work
   const server = {
     blobs: {
       async *read(wanted: string) {
-        const content = ['b0', 'v1', 'v2'].find((known) => hash(known) === wanted)!
+        const content = ['b0', 'v1', 'v2'].find((known) => hash(known) === wanted)
+        if (content === undefined) throw new TuttiError('not_found', 'gone')
         if (isAway(content)) throw new TuttiError('unavailable', 'away')
         yield Buffer.from(content)
       },
@@ -47,13 +51,15 @@ describe('what was placed when the sync was broken off is not taken for the work
           if (isAway(content)) throw new TuttiError('unavailable', 'away')
           yield { part: { case: 'content', value: Buffer.from(content) } }
         }
+        for (const [name, reason] of missing)
+          yield { part: { case: 'missing', value: { path: Buffer.from(name), reason } } }
         yield { part: { case: 'summary', value: { offsetKey: '1', pending: [], recordedDigest: '' } } }
       },
     },
   } as unknown as TuttiClient
 
-  const newSync = () =>
-    createTestSync(folder, { client: () => Promise.resolve(server), state, note: () => {} })
+  const newSync = (note: (note: SyncNote) => void = () => {}) =>
+    createTestSync(folder, { client: () => Promise.resolve(server), state, note })
   /** As an event of the log does. */
   function agentHas(name: string, content: string | undefined): void {
     const now: PathState = content === undefined ? undefined : { mode: '100644', hash: hash(content) }
@@ -74,7 +80,7 @@ describe('what was placed when the sync was broken off is not taken for the work
     expect(read('f')).toBe('v2')
   }
 
-  test('by a server that is away', async () => {
+  test('what was placed when it was broken off by a server that is away is not taken for the work of the user', async () => {
     await inStep('b0')
     agentHas('f', 'v1')
     agentHas('g', 'v2')
@@ -88,12 +94,40 @@ describe('what was placed when the sync was broken off is not taken for the work
     expect([read('f'), read('g')]).toEqual(['v2', 'v2'])
   })
 
-  test('by a server that goes away in the first reading', async () => {
+  test('nor by a server that goes away in the first reading', async () => {
     workspace.set('f', 'v1').set('g', 'v2')
     isAway = (content) => content === 'v2'
     await expect(newSync().begin()).rejects.toThrow('away')
     isAway = () => false
     workspace.set('f', 'v2')
     await goesOn()
+  })
+
+  test('removes what the agent has deleted, and nothing that is only kept no more or that rules ignore', async () => {
+    const names = ['.gitignore', 'deleted', 'expired', 'left/out', 'settings.local', 'stays']
+    for (const name of names) workspace.set(name, name === '.gitignore' ? '*.local' : 'v1')
+    const first = newSync()
+    await first.begin()
+    await first.settle('all')
+    expect(names.map(read)).toEqual(['*.local', 'v1', 'v1', 'v1', 'v1', 'v1'])
+
+    for (const name of ['deleted', 'expired', 'left/out', 'settings.local']) workspace.delete(name)
+    missing = new Map([
+      ['expired', 'expired'],
+      ['left/', 'ignored'],
+    ])
+    // Its content is in no store: the workspace is read as a whole.
+    agentHas('stays', 'nobody has it')
+    const notes: SyncNote[] = []
+    const next = newSync((note) => notes.push(note))
+    await next.settle('all')
+    await next.begin()
+    await next.settle('all')
+    expect(names.map(read)).toEqual(['*.local', undefined, 'v1', 'v1', 'v1', 'v1'])
+    expect(next.report(true)).toBe(1)
+    expect(notes).toEqual([
+      { kind: 'removed', key: 'deleted' },
+      { kind: 'left', key: 'expired', detail: expect.stringContaining('kept no more') },
+    ])
   })
 })

@@ -1,5 +1,5 @@
 import type { TuttiClient } from '@tutti/client'
-import { foldersOf, TuttiError, type CrashPoint } from '@tutti/core'
+import { belowAny, foldersOf, TuttiError, type CrashPoint } from '@tutti/core'
 import type { LocalPath, LocalScan, LocalTree } from './local-tree.ts'
 import { changedMeanwhile, foldedKey, type Blocked, type LocalWriter } from './local-writer.ts'
 import { decide } from './decide.ts'
@@ -66,6 +66,8 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
   /** Why a path is not in step, with what to do; and what of it was told. */
   const left = new Map<string, string>()
   const told = new Map<string, string>()
+  /** What the agent's log has and no store any more. */
+  const lost = new Map<string, string>()
 
   /** A content came from nowhere: it is read with the whole workspace, once for each path. */
   let needsReading = false
@@ -109,6 +111,12 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
     const names = new Map<string, string>()
     for (const key of keys) addNames(names, key)
     return names
+  }
+
+  /** As far as the agent's log says. A folder is empty there too when what is in it is kept no more: not to us, who keep it. */
+  function remoteOf(key: string): PathState {
+    const { remote } = state.get(key)
+    return remote?.mode === '040000' && state.below(key).length > 0 ? undefined : remote
   }
 
   const inFolder = () => [...known].filter((key) => state.get(key).base !== undefined)
@@ -220,10 +228,17 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
   async function localOf(key: string, scan: LocalScan | undefined): Promise<LocalPath | undefined> {
     if (!scan) return tree.look(key)
     const found = scan.paths.get(key)
+    if (found) return found
     // Of a folder that cannot be read it is known that it is there, of what is in it nothing.
-    if (!found && scan.isUnknown(key)) return undefined
-    // A folder that is not empty is told from nothing only by a look.
-    return found ?? (state.get(key).remote && state.get(key).base === undefined ? tree.look(key) : nothing)
+    if (scan.isUnknown(key)) return undefined
+    const remote = remoteOf(key)
+    const { base } = state.get(key)
+    const isFolder = remote?.mode === '040000' && !scan.holds(key)
+    if (!isFolder && !(remote && base === undefined)) return nothing
+    // A folder that is not empty is told from nothing only by a look. To both sides it is empty where nothing in it is kept.
+    const seen = await tree.look(key)
+    const isThere = isFolder && seen.stat !== undefined && !seen.state && !seen.unknown
+    return isThere ? { ...seen, state: { mode: '040000' } } : seen
   }
 
   /** Some paths of a whole reading: known now, and in the folder unless the user has something else there. */
@@ -273,10 +288,12 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
             read = []
           }
           if (next.done) {
-            const { offsetKey, pending } = next.value
+            const { offsetKey, pending, missing } = next.value
+            for (const [key, reason] of missing) if (reason === 'expired') lost.set(key, expired)
+            const isUntold = untold(missing)
             await crashPoint('sync.log', async () =>
               state.change((write) => {
-                for (const key of known) if (!seen.has(key)) write.remote(key, undefined)
+                for (const key of known) if (!seen.has(key) && !isUntold(key)) write.remote(key, undefined)
                 write.clearPending()
                 for (const { commandId, path } of pending)
                   write.pending(commandId, Buffer.from(path).toString('latin1'))
@@ -319,7 +336,8 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
       for (const key of keys) {
         if (sent.has(key)) continue
         left.delete(key)
-        const { remote, base } = state.get(key)
+        const remote = remoteOf(key)
+        const { base } = state.get(key)
         const local = await localOf(key, scan)
         if (!local) continue
         if (local.unknown) {
@@ -356,7 +374,7 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
     },
 
     report(isOver) {
-      const all = new Map([...state.failures(), ...left])
+      const all = new Map([...lost, ...state.failures(), ...left])
       for (const key of told.keys()) if (!all.has(key)) told.delete(key)
       for (const [key, detail] of all) {
         if (told.get(key) === detail || (detail === changedMeanwhile && !isOver)) continue
@@ -365,6 +383,13 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
       }
       return all.size
     },
+  }
+
+  /** Whether that nothing was read of a path does not say that the agent has deleted it: its content is kept no more, or never was. */
+  function untold(missing: ReadonlyMap<string, string>): (key: string) => boolean {
+    const isBelow = belowAny(new Set([...missing.keys()].map((key) => key.replace(/\/$/, ''))))
+    const rules = tree.rules()
+    return (key) => missing.has(key) || isBelow(key) || rules.matches(key)
   }
 
   function unsendable(key: string): boolean {
@@ -376,6 +401,8 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
 
 const unreadable =
   'it cannot be read, is no file, link or folder, or changes all the time; make it one that you may read, or add it to .gitignore'
+
+const expired = 'its content is kept no more, as the agent is expired; what is here stays as it is'
 
 const nothing: LocalPath = { state: undefined, stat: undefined }
 

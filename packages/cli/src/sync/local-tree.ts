@@ -12,7 +12,7 @@ import {
   statTuple,
   type StatTuple,
 } from '@tutti/workspace'
-import { createIgnoredByRules } from './ignored-by-rules.ts'
+import { createIgnoredByRules, type IgnoredByRules } from './ignored-by-rules.ts'
 import type { PathState } from './path-state.ts'
 import { stateFolder } from './sync-state.ts'
 
@@ -31,6 +31,8 @@ export interface LocalTree {
   /** One path, now. */
   look(key: string): Promise<LocalPath>
   path(key: string): Buffer
+  /** What the rule files match that are in the folder now. */
+  rules(): IgnoredByRules
   /**
    * The first parent of the path that is no folder, such as a link to one: what is behind it is not in the folder, whatever the path leads
    * to. Undefined when there is none.
@@ -42,6 +44,8 @@ export interface LocalScan {
   readonly paths: ReadonlyMap<string, LocalPath>
   /** Whether nothing can be said of a path: it was not entered, or could not be read. */
   readonly isUnknown: (key: string) => boolean
+  /** Whether one of the paths is in this folder. */
+  readonly holds: (folder: string) => boolean
 }
 
 /** Up to here a file is read in one go. */
@@ -97,13 +101,16 @@ export function createLocalTree(folder: string): LocalTree {
     }
   }
 
+  const rules = () => createIgnoredByRules((key) => readFileSync(path(key), 'utf8'))
+
   return {
     path,
+    rules,
     blockedBy,
     async scan(isKnown, signal) {
       // Gone with its disk or moved: nothing that is not there any more was deleted.
       lstatSync(join(folder, stateFolder))
-      const ignored = createIgnoredByRules((key) => readFileSync(path(key), 'utf8'))
+      const ignored = rules()
       const isOwn = (key: string) => key === stateFolder
       const tree = await scanTree(folder, {
         prune: (key) => isOwn(key) || ignored.prunes(key, isKnown),
@@ -130,7 +137,13 @@ export function createLocalTree(folder: string): LocalTree {
         if (isKnown(key) || !ignored.matches(key))
           paths.set(key, { state: undefined, stat: undefined, unknown: true })
       const shut = [...tree.unreadable, ...tree.pruned.filter((key) => !isOwn(key))]
-      return { paths, isUnknown: (key) => shut.some((at) => key === at || key.startsWith(`${at}/`)) }
+      let holding: ReadonlySet<string> | undefined
+      return {
+        paths,
+        isUnknown: (key) => shut.some((at) => key === at || key.startsWith(`${at}/`)),
+        holds: (folder) =>
+          (holding ??= new Set([...paths.keys()].flatMap((key) => [...foldersOf(key)]))).has(folder),
+      }
     },
 
     async look(key) {

@@ -13,6 +13,12 @@ export interface RemotePath {
   readonly content: string | Uint8Array
 }
 
+/** What of the workspace was read, and what cannot be. */
+export interface ReadSummary extends Pick<WorkspaceSummary, 'offsetKey' | 'pending'> {
+  /** Why the content of now is in no store, by path key; of folders, which have a slash behind them, of all that is in them. */
+  readonly missing: ReadonlyMap<string, string>
+}
+
 /** A link's target is a path. */
 const maxTargetBytes = 4096
 
@@ -26,7 +32,7 @@ export async function* readRemote(
   bcId: string,
   writer: LocalWriter,
   signal: AbortSignal,
-): AsyncGenerator<RemotePath, WorkspaceSummary> {
+): AsyncGenerator<RemotePath, ReadSummary> {
   const parts = client.agents.readWorkspace({ bcId }, { signal })[Symbol.asyncIterator]()
   let next = await parts.next()
   const content = async function* (): AsyncGenerator<Uint8Array> {
@@ -37,12 +43,16 @@ export async function* readRemote(
     )
       yield next.value.part.value
   }
+  const missing = new Map<string, string>()
   try {
     while (!next.done) {
       const { part } = next.value
-      if (part.case === 'summary') return checked(part.value)
-      if (part.case !== 'entry') break
-      yield await pathOf(part.value, content(), writer)
+      if (part.case === 'summary') return { ...checked(part.value), missing }
+      if (part.case === 'missing') {
+        missing.set(pathKey(part.value.path), part.value.reason)
+        next = await parts.next()
+      } else if (part.case === 'entry') yield await pathOf(part.value, content(), writer)
+      else break
     }
     throw new TuttiError('unavailable', 'The server ended before it had sent everything; try again.')
   } finally {

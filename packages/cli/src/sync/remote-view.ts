@@ -41,6 +41,8 @@ export function takeEvents(state: SyncState, events: readonly PositionedEvent[])
       const change = changeOfEvent(event)
       const key = pathKey(changePath(change))
       if (event.type === 'file_change' && state.isPending(key)) continue
+      // It is not kept any more, which is no reason to take it from the user.
+      if (change.action === 'deleted' && change.ignored) continue
       if (event.type === 'file_sync') {
         write.pending(event.commandId, key)
         for (const other of replacedBy(state, key, change)) {

@@ -40,7 +40,13 @@ export const fileSync = (change: CapturedChange, commandId: string): RunEvent =>
 
 function changedPath(change: CapturedChange): ChangedPath {
   const base = change.base && { base: change.base }
-  if (change.action === 'deleted') return { ...pathFields(change.path), action: 'deleted', ...base }
+  if (change.action === 'deleted')
+    return {
+      ...pathFields(change.path),
+      action: 'deleted',
+      ...(change.ignored && { ignored: true }),
+      ...base,
+    }
   const { path, fileType, mode } = change.state
   const file = changedFile(change)
   return {
@@ -58,7 +64,7 @@ export function changeOfEvent(event: ChangedPath): CapturedChange {
   const path = eventPath(event)
   const base = event.base && { base: event.base }
   const { action, fileType = 'file', mode = '100644' } = event
-  if (action === 'deleted') return { action, path, ...base }
+  if (action === 'deleted') return { action, path, ...(event.ignored && { ignored: true }), ...base }
   if (fileType === 'dir' || mode === '040000')
     return { action, state: { path, fileType: 'dir', mode: '040000' }, ...base }
   return {

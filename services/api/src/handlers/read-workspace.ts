@@ -140,6 +140,8 @@ export function createReadWorkspace(deps: HandlerDeps) {
         yield { case: 'content', value: target.slice() }
       }
       lap('read what changed after it')
+      for (const path of missing)
+        yield { case: 'missing', value: { path: eventPath(path).slice(), reason: path.reason } }
     }
 
     for await (const part of parts())

@@ -451,7 +451,7 @@ export declare type ReadWorkspaceRequest = Message<"tutti.v1.ReadWorkspaceReques
 export declare const ReadWorkspaceRequestSchema: GenMessage<ReadWorkspaceRequest>;
 
 /**
- * An entry is followed by its content in pieces; links come after everything else.
+ * An entry is followed by its content in pieces; links come after everything else, then what is missing, and last the summary.
  *
  * @generated from message tutti.v1.ReadWorkspaceResponse
  */
@@ -477,6 +477,14 @@ export declare type ReadWorkspaceResponse = Message<"tutti.v1.ReadWorkspaceRespo
      */
     value: WorkspaceSummary;
     case: "summary";
+  } | {
+    /**
+     * Of every path whose content of now is in no store. What is there of it is an earlier one, or nothing.
+     *
+     * @generated from field: tutti.v1.MissingPath missing = 4;
+     */
+    value: MissingPath;
+    case: "missing";
   } | { case: undefined; value?: undefined };
 };
 
