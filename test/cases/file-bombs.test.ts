@@ -76,7 +76,8 @@ describe.skipIf(!temporalPath)('SEC-06 file bombs', { timeout: 120_000 }, () => 
       }
     })().catch(() => {})
     const result = await work()
-    await expect.poll(() => delays.length, { timeout: 10_000 }).toBeGreaterThan(10)
+    // Of fewer, the slowest twentieth is one that was slow by chance.
+    await expect.poll(() => delays.length, { timeout: 30_000 }).toBeGreaterThan(60)
     stop.abort()
     await reading
     delays.sort((one, other) => one - other)
@@ -148,7 +149,9 @@ describe.skipIf(!temporalPath)('SEC-06 file bombs', { timeout: 120_000 }, () => 
       expect(changed(events)).toEqual(expect.arrayContaining([...bomb.files]))
       expect(diskUse() - used).toBeLessThan(quota * 1.1)
       for (const grown of memory) expect(grown()).toBeLessThan(128 * MiB)
-      // Below half a second nobody sees a difference.
+      // The floor: alone, the neighbour needs less than a tenth of a second, and a bomb has the cores and the disk by right, as any agent
+      // has (SEC-07). On two cores that alone is more than twice as much (75 to 170 ms, 86 to 246 ms); what a bomb does to the parts that
+      // all share, a queue that fills or a process that stands still, is seconds.
       expect(p95).toBeLessThan(Math.max(2 * before, 500))
     },
   )

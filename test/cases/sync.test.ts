@@ -28,10 +28,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from '
 import { startAgent, shellOutput, type AgentDriver } from './agent-driver.ts'
 import { connect } from './connect.ts'
 import { listFolder, listNow, type Listing } from './recovery-driver.ts'
-import { killAll, sandboxesOf } from './sandboxes.ts'
+import { killAll, sandboxesOf, signalAll } from './sandboxes.ts'
 import { script } from './script.ts'
 
 const temporalPath = inject('temporalServer')
+const patience = { timeout: 30_000 }
 
 describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_000 }, () => {
   let stack: TuttiStack
@@ -97,6 +98,19 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
     const own = Object.entries(listFolder(folder)).filter(([key]) => !key.startsWith('.tutti/'))
     return Object.fromEntries(own)
   }
+  const said = async (agent: AgentDriver) =>
+    (await agent.events()).map((event) => (event.type === 'text_delta' ? event.text : '')).join('')
+  /** Contents that its sandbox had for a path, in their order; all are kept. */
+  async function history(agent: AgentDriver, path: string): Promise<string[]> {
+    const hashes = (await agent.events()).flatMap((event) =>
+      event.type === 'file_change' && event.path === path && event.hash ? [event.hash] : [],
+    )
+    const read = async (hash: string) => {
+      const content = client.blobs.read(hash as `sha256_${string}`, new AbortController().signal)
+      return Buffer.concat(await Array.fromAsync(content)).toString()
+    }
+    return Promise.all(hashes.map(read))
+  }
   const fileEvents = async (agent: AgentDriver) =>
     (await agent.events()).filter(({ type }) => type === 'file_change' || type === 'file_sync').length
 
@@ -130,42 +144,78 @@ describe.skipIf(!temporalPath)('a folder in step with an agent', { timeout: 120_
     const before = await fileEvents(agent)
     await agent.followUp(script('echo-context:', 'run: cat notes.md'))
     expect((await agent.rest()).state?.reason).toBe('completed')
-    const said = (await agent.events())
-      .map((event) => (event.type === 'text_delta' ? event.text : ''))
-      .join('')
-    expect(said).toContain('The user has changed files of the workspace: "kept.txt"')
+    expect(await said(agent)).toContain('The user has changed files of the workspace: "kept.txt"')
     expect(shellOutput(await agent.events()).endsWith('mine')).toBe(true)
     expect(local()).toEqual(await listNow(agent))
     expect(await fileEvents(agent)).toBe(before)
     expect(await synced(agent)).toEqual([])
   })
 
-  test('SBX-07 the edit of the user wins, without an echo; the agent’s version stays and is announced; Foo.ts is no foo.ts', async () => {
+  test('SBX-07 the user’s edit is accepted, and the agent writes by the older version: the user’s stands on both sides, the agent’s is kept and announced, no echo follows; Foo.ts is no foo.ts', async () => {
     const agent = await begin('printf foo > foo.ts')
-    await synced(agent, '--ignore-case')
-    // Both change it at almost the same time, and the agent goes by the older version.
-    await work(agent, 'printf theirs > notes.md; printf Foo > Foo.ts; mkdir SRC; printf s > SRC/c.ts')
+    const staying = stack.cli(['sync', agent.bcId, folder, '--ignore-case'])
+    await expect.poll(() => existsSync(at('foo.ts')) && existsSync(at('src/deep/b.ts')), patience).toBe(true)
+
+    // A program of the agent's that is about to write, and a sandbox that hears nothing of the user's edit until it has.
+    const writer = 'trap "printf theirs > notes.md; printf Foo > Foo.ts; exit" USR1; echo about to'
+    await agent.followUp(script(`run: exec sh -c '${writer}; while :; do sleep 0.05; done' writer`))
+    await expect.poll(async () => shellOutput(await agent.events()), patience).toContain('about to')
+    const writers = () => sandboxesOf(stack).filter((lines) => lines.some(isWriter))
+    const isWriter = (line: string) => line.endsWith(' writer ')
+    const others = writers()
+      .flat()
+      .filter((line) => !isWriter(line) && !/ sleep /.test(line))
+    signalAll(others, 'SIGSTOP')
     write('notes.md', 'mine')
-    const told = await synced(agent, '--ignore-case')
-    expect(told).toEqual([
+    await agent.seen((event) => event.type === 'file_sync' && event.path === 'notes.md')
+    signalAll(writers().flat().filter(isWriter), 'SIGUSR1')
+    await expect.poll(writers, patience).toEqual([])
+    signalAll(others, 'SIGCONT')
+    await agent.seen((event) => event.type === 'ack')
+    expect((await agent.rest()).state?.reason).toBe('completed')
+    const order = (await agent.events()).flatMap((event) => {
+      if (event.type === 'ack') return ['ack']
+      const isOne = event.type === 'file_sync' || event.type === 'file_change'
+      return isOne && event.path === 'notes.md' ? [event.type] : []
+    })
+    expect(order).toEqual(['file_sync', 'file_change', 'ack'])
+    expect(await history(agent, 'notes.md')).toEqual(['theirs'])
+
+    await agent.followUp(script('echo-context:', 'run: cat notes.md'))
+    await agent.rest()
+    expect(await said(agent)).toContain('The user has changed files of the workspace: "notes.md"')
+    expect(shellOutput(await agent.events()).endsWith('mine')).toBe(true)
+    const before = await fileEvents(agent)
+    await new Promise((resolve) => setTimeout(resolve, 10_000))
+    expect(await fileEvents(agent)).toBe(before)
+    expect([read('notes.md'), read('foo.ts'), existsSync(at('Foo.ts'))]).toEqual(['mine', 'foo', false])
+    staying.process.kill('SIGINT')
+    const { stdout } = await staying.done
+    expect(stdout.split('\n').filter((line) => /^[!→]/.test(line))).toEqual([
+      '→ notes.md',
       '! Foo.ts: its name is that of foo.ts on a disk that ignores case; have one of them renamed',
+    ])
+  })
+
+  test('SBX-07 the agent’s write is in the log first: the user’s stands too, and the sync says so', async () => {
+    const agent = await begin()
+    await synced(agent, '--ignore-case')
+    await work(agent, 'printf theirs > notes.md; mkdir SRC; printf s > SRC/c.ts')
+    write('notes.md', 'mine')
+    expect(await synced(agent, '--ignore-case')).toEqual([
       '! SRC/c.ts: its name is that of src on a disk that ignores case; have one of them renamed',
       expect.stringMatching(
         /^→ {2}yours is kept: notes\.md: the agent's version stays in its history as sha256_/,
       ),
     ])
-    expect([read('notes.md'), read('foo.ts'), existsSync(at('Foo.ts'))]).toEqual(['mine', 'foo', false])
     await agent.seen((event) => event.type === 'ack')
-    const events = await agent.events()
-    const theirs = events.findLast((event) => event.type === 'file_change' && event.path === 'notes.md')
-    const hash = theirs?.type === 'file_change' ? theirs.hash! : ''
-    const kept = client.blobs.read(hash as `sha256_${string}`, new AbortController().signal)
-    expect(Buffer.concat(await Array.fromAsync(kept)).toString()).toBe('theirs')
+    expect(await history(agent, 'notes.md')).toEqual(['theirs'])
     const before = await fileEvents(agent)
     await agent.followUp(script('echo-context:', 'run: cat notes.md'))
     await agent.rest()
+    expect(await said(agent)).toContain('The user has changed files of the workspace: "notes.md"')
     expect(shellOutput(await agent.events()).endsWith('mine')).toBe(true)
-    expect(await synced(agent, '--ignore-case')).toHaveLength(2)
+    expect(await synced(agent, '--ignore-case')).toHaveLength(1)
     expect(await fileEvents(agent)).toBe(before)
     expect(read('notes.md')).toBe('mine')
   })

@@ -24,10 +24,13 @@ const stateOf = (path: string, round: number): FileState => {
 const base: FileState = { ...stateOf('x', 0), size: 1, hash: hashOf(Buffer.from('x')) }
 const digestOf = (round: number) => manifestDigest([base, ...paths.map((path) => stateOf(path, round))])
 
-let host: TestHost | undefined
-afterEach(async () => host?.remove())
+const hosts: TestHost[] = []
+afterEach(async () => {
+  for (const host of hosts.splice(0)) await host.remove()
+})
 
-test('REC-13 twenty thousand events after the last commit', { timeout: 180_000 }, async () => {
+/** An agent whose 500 files were each written so many times after its base commit, with no further one: losable as often as one likes. */
+async function createHistory(rounds: number) {
   let reads = 0
   let superseded = false
   // What a later round replaces is put where no recovery finds it, and where it costs no disk.
@@ -52,7 +55,8 @@ test('REC-13 twenty thousand events after the last commit', { timeout: 180_000 }
       return real.stream(id, signal, range)
     },
   })
-  host = await createTestHost({ files: { x: 'x' }, blobs: counted })
+  const host = await createTestHost({ files: { x: 'x' }, blobs: counted })
+  hosts.push(host)
   const { events, provision, lose } = host
 
   /** The agent writes all files, and they are captured. */
@@ -60,15 +64,14 @@ test('REC-13 twenty thousand events after the last commit', { timeout: 180_000 }
     const program = `const fs = require("fs"); for (let n = 0; n < ${paths.length}; n++) fs.writeFileSync("file-" + n, ("file-" + n + " in round ${round}\\n").repeat(400).slice(0, 4096))`
     await runInside(session, `node -e '${program}'`)
     await captureNow(session)
-    return digestOf(round)
   }
   /** What captures of further rounds put into the log. */
   const rewrite = async ({ log, incarnation }: HostSession, from: number, to: number) => {
     superseded = true
     const tracker = createWorkspaceTracker({
-      blobs: host!.deps.blobs,
-      packs: host!.deps.blobs,
-      crashPoint: host!.deps.crashPoint,
+      blobs: host.deps.blobs,
+      packs: host.deps.blobs,
+      crashPoint: host.deps.crashPoint,
       incarnation,
       write: (...events) => log.write(...events),
       checkPack: async () => {},
@@ -93,42 +96,53 @@ test('REC-13 twenty thousand events after the last commit', { timeout: 180_000 }
     superseded = false
   }
   const changes = async () => (await events('file_change')).length
+
   let incarnation = 1
-  /** The loss of the sandbox and its disk, and the time until the next one is ready. Others share the cores: the best of three counts. */
-  const recover = async (session: HostSession, digest: string) => {
-    const times: number[] = []
-    const before = await changes()
-    for (let attempt = 1; attempt <= 3; attempt += 1) {
+  let session = await provision(incarnation)
+  await write(session, 1)
+  await rewrite(session, 2, rounds - 1)
+  await write(session, rounds)
+  expect(await changes()).toBe(rounds * paths.length)
+  return {
+    /** The loss of the sandbox and its disk, and the time until the next one is ready. */
+    async recover() {
       await lose(session)
       reads = 0
       const start = performance.now()
       incarnation += 1
       session = await provision(incarnation)
-      times.push(performance.now() - start)
-      expect(reads).toBeLessThanOrEqual(510)
-      const recovery = { incarnation, manifestDigest: digest, proven: true, replayed: paths.length }
+      const ms = performance.now() - start
+      const found = { reads, ms }
+      const recovery = {
+        incarnation,
+        manifestDigest: digestOf(rounds),
+        proven: true,
+        replayed: paths.length,
+      }
       expect((await events('recovery')).at(-1)).toMatchObject(recovery)
       await captureNow(session)
-      expect(await changes()).toBe(before)
-    }
-    return { session, reads, ms: Math.min(...times) }
+      expect(await changes()).toBe(rounds * paths.length)
+      return found
+    },
   }
+}
 
-  const first = await provision(incarnation)
-  await write(first, 1)
-  await rewrite(first, 2, 39)
-  const digest = await write(first, 40)
-  expect(await changes()).toBe(20_000)
-  const once = await recover(first, digest)
-  expect(once.ms).toBeLessThanOrEqual(30_000)
+const [fewest, most] = [3, 6]
 
-  await rewrite(once.session, 41, 79)
-  const later = await write(once.session, 80)
-  expect(await changes()).toBe(40_000)
-  const twice = await recover(once.session, later)
-  // What a busy machine adds to seconds is no cost of the history.
-  expect(twice.ms).toBeLessThanOrEqual(Math.max(once.ms * 1.5, once.ms + 2000))
-  expect(twice.reads).toBe(once.reads)
+test('REC-13 twenty thousand events after the last commit', { timeout: 300_000 }, async () => {
+  const histories = [await createHistory(40), await createHistory(80)] as const
+  // By turns, since others share the cores: what they add to the quickest of several is least, and more are taken while it is too much.
+  const best = [Infinity, Infinity] as [number, number]
+  const isBound = () => best[0] <= 30_000 && best[1] <= best[0] * 1.5
+  for (let round = 1; round <= fewest || (round <= most && !isBound()); round += 1) {
+    const [once, twice] = [await histories[0].recover(), await histories[1].recover()]
+    expect(once.reads).toBeLessThanOrEqual(510)
+    expect(twice.reads).toBe(once.reads)
+    best[0] = Math.min(best[0], once.ms)
+    best[1] = Math.min(best[1], twice.ms)
+  }
+  expect(best[0]).toBeLessThanOrEqual(30_000)
+  expect(best[1]).toBeLessThanOrEqual(best[0] * 1.5)
 })
 
 async function* chunk(content: Buffer) {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expectFiles } from './inside/vanished-files.ts'
 import { createTestBench, never, recordCapture, shell, type TestBench } from './test-sandbox.ts'
 
 let bench: TestBench
@@ -43,6 +44,12 @@ test('files that vanish while nothing runs are no deletions of the agent’s: th
   await expect(server.capture(many.sink, never)).rejects.toThrow(/gone/)
   expect(many.changes).toEqual([])
   expect(await server.lost).toContain('2 of 3 files are gone from the workspace, and nothing ran in it')
+})
+
+test('files that are back at the second look count as what it found', async () => {
+  const back = { files: new Set(['a', 'b', 'c', 'new']) }
+  const found = await expectFiles(['a', 'b', 'c'], { files: new Set<string>() }, async () => back, never)
+  expect(found).toBe(back)
 })
 
 test('what the agent removes is removed, also by a process that it left behind', async () => {

@@ -32,6 +32,22 @@ test('no try begins after the patience is over, and the last failure is told', a
   expect(tries).toBe(1)
 })
 
+test('many who were refused at once do not come back at once: the pause of each is drawn from half of it up', async () => {
+  // Whoever draws more than the patience gives up at once.
+  const drawing = { patienceMs: 600, firstPauseMs: 800, longestPauseMs: 800 }
+  const one = async (): Promise<'came back' | 'gave up'> => {
+    let tries = 0
+    const done = retry(drawing, never, async () => {
+      tries += 1
+      if (tries === 1) throw passing()
+      return 'came back' as const
+    })
+    return done.catch(() => 'gave up' as const)
+  }
+  const all = await Promise.all(Array.from({ length: 40 }, one))
+  expect(new Set(all)).toEqual(new Set(['came back', 'gave up']))
+})
+
 test('the pause that a server asks for is kept to, up to the longest', async () => {
   const asked = Object.assign(new Error('slow down'), {
     name: 'SlowDown',

@@ -131,3 +131,37 @@ test('the slot of a verification whose worker was killed is free after a start; 
     'en-next/verify',
   ])
 })
+
+test('files that only take room are looked at when it starts, and again every 20 minutes', async () => {
+  const minutes = 60_000
+  const clock = createManualClock()
+  // Time goes by while the reaper sleeps, for 45 minutes.
+  const over = Promise.withResolvers<void>()
+  const sleep: typeof clock.sleep = (ms, signal) => {
+    const asleep = clock.sleep(ms, signal)
+    if (clock.now() < 45 * minutes) clock.advance(ms)
+    else over.resolve()
+    return asleep
+  }
+  const at: Record<'mirrors' | 'blobs', number[]> = { mirrors: [], blobs: [] }
+  const reaper = await startReaper(
+    deps({
+      clock: { ...clock, sleep },
+      mirrors: {
+        async sweep() {
+          at.mirrors.push(clock.now())
+          return []
+        },
+      },
+      blobs: {
+        async removeLeftovers() {
+          at.blobs.push(clock.now())
+        },
+      },
+    }),
+  )
+  await over.promise
+  await reaper.stop()
+  expect(at.mirrors).toEqual([0, 20 * minutes, 40 * minutes])
+  expect(at.blobs).toEqual(at.mirrors)
+})
