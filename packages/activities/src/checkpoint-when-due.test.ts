@@ -78,4 +78,13 @@ describe('checkpoints before the end of a turn', { timeout: 60_000 }, () => {
     await runInside(session, 'touch go')
     await expect.poll(async () => (await checkpoints()).at(-1), { timeout: 20_000 }).toBe(2)
   })
+  test('before a release, with what was written until then', async () => {
+    host = await start('true', {})
+    const session = await host.provision(1)
+    await host.runTurn(session, false)
+    await runInside(session, 'echo 1 > y')
+    await host.release(session)
+    expect((await host.events('file_change')).map(({ path }) => path)).toEqual(['y'])
+    expect(await checkpoints()).toEqual([1])
+  })
 })
