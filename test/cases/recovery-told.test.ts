@@ -1,13 +1,27 @@
 import type { TuttiClient } from '@tutti/client'
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { startAgent } from './agent-driver.ts'
 import { connect } from './connect.ts'
-import { loseSandbox } from './recovery-driver.ts'
+import { loseSandbox, type LostSandbox } from './recovery-driver.ts'
+import { runStack } from './run-stack.ts'
 import { killAll, sandboxesOf } from './sandboxes.ts'
 import { script } from './script.ts'
 
 const temporalPath = inject('temporalServer')
+
+/** REC-09: rules, and what an agent makes beside them. */
+const ignoring = { '.gitignore': '*.local\ncache/\nnode_modules/\n', kept: 'k' }
+const makeIgnored = [
+  'head -c 200 /dev/urandom > dev.local; mkdir cache node_modules; head -c 5242880 /dev/urandom > cache/big',
+  'echo x > node_modules/x; head -c 1024 /dev/urandom > out.gen; echo "*.gen" >> .gitignore; echo SECRET=1 > .env; echo .env >> .gitignore',
+].join('\n')
+/** What the one recovery tells of. */
+function missingOf({ since }: LostSandbox) {
+  const recoveries = since.filter((event) => event.type === 'recovery')
+  expect(recoveries).toHaveLength(1)
+  return recoveries[0]!.missing.toSorted((left, right) => (left.path < right.path ? -1 : 1))
+}
 
 describe.skipIf(!temporalPath)('what is told of a recovery', { timeout: 180_000 }, () => {
   let stack: TuttiStack
@@ -31,26 +45,15 @@ describe.skipIf(!temporalPath)('what is told of a recovery', { timeout: 180_000 
   }
 
   test('REC-09 files that git ignores: what the policy covers is back, the rest is listed by path', async () => {
-    const repository = repositoryOf({ '.gitignore': '*.local\ncache/\nnode_modules/\n', kept: 'k' })
-    const lost = await loseSandbox(
-      stack,
-      client,
-      repository,
-      [
-        'head -c 200 /dev/urandom > dev.local; mkdir cache node_modules; head -c 5242880 /dev/urandom > cache/big',
-        'echo x > node_modules/x; head -c 1024 /dev/urandom > out.gen; echo "*.gen" >> .gitignore; echo SECRET=1 > .env; echo .env >> .gitignore',
-      ].join('\n'),
-      'git status --porcelain',
-    )
+    const repository = repositoryOf(ignoring)
+    const lost = await loseSandbox(stack, client, repository, makeIgnored, 'git status --porcelain')
     const { 'cache/big': big, 'node_modules/x': module, '.env': env, ...covered } = lost.before
     expect([big, module, env]).not.toContain(undefined)
     expect(Object.keys(covered).sort()).toEqual(['.gitignore', 'dev.local', 'kept', 'out.gen'])
     // Its folder is not listed: it is there, and what was in it is not.
     expect(lost.after).toEqual({ ...covered, 'cache/': 'empty' })
     expect(lost.output).toBe(' M .gitignore\n')
-    const recoveries = lost.since.filter((event) => event.type === 'recovery')
-    expect(recoveries).toHaveLength(1)
-    expect(recoveries[0]!.missing.toSorted((left, right) => (left.path < right.path ? -1 : 1))).toEqual([
+    expect(missingOf(lost)).toEqual([
       { path: '.env', reason: 'ignored' },
       { path: 'cache/big', reason: 'ignored' },
       { path: 'node_modules/', reason: 'ignored' },
@@ -87,5 +90,35 @@ describe.skipIf(!temporalPath)('what is told of a recovery', { timeout: 180_000 
       { reason: 'lost', incarnation: 2, replayed: 0, proven: true },
     ])
     expect(since.filter((event) => event.type === 'user_message')).toHaveLength(1)
+  })
+})
+
+describe.skipIf(!temporalPath)('REC-09 with other settings', { timeout: 120_000 }, () => {
+  const all = ['.env', '.gitignore', 'cache/big', 'dev.local', 'kept', 'node_modules/x', 'out.gen']
+  const lose = async (env: Readonly<Record<string, string>>) => {
+    const { stack, client, repository, remove } = await runStack(env, ignoring)
+    onTestFinished(remove)
+    const lost = await loseSandbox(stack, client, repository, makeIgnored, 'git status --porcelain')
+    expect(Object.keys(lost.before).sort()).toEqual(all)
+    expect(lost.output).toBe(' M .gitignore\n')
+    return lost
+  }
+
+  test('REC-09 none of the files that git ignores is kept', async () => {
+    const lost = await lose({ TUTTI_IGNORED_FILES: 'none' })
+    const { '.gitignore': rules, kept } = lost.before
+    expect(lost.after).toEqual({ '.gitignore': rules, kept })
+    expect(missingOf(lost)).toEqual(
+      ['.env', 'cache/', 'dev.local', 'node_modules/', 'out.gen'].map((path) => ({
+        path,
+        reason: 'ignored',
+      })),
+    )
+  })
+
+  test('REC-09 all of them are kept, those with secrets too', async () => {
+    const lost = await lose({ TUTTI_IGNORED_FILES: 'all', TUTTI_ENV_FILES: 'yes' })
+    expect(lost.after).toEqual(lost.before)
+    expect(missingOf(lost)).toEqual([])
   })
 })

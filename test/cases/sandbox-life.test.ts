@@ -1,6 +1,6 @@
 import { createTestRepository, createTuttiStack, type TestRepository, type TuttiStack } from '@tutti/testkit'
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest'
-import { shellOutput, startAgent, type AgentDriver, type Logged } from './agent-driver.ts'
+import { driveAgent, shellOutput, startAgent, type AgentDriver, type Logged } from './agent-driver.ts'
 import { connect } from './connect.ts'
 import { nothingLeft } from './nothing-left.ts'
 import { killAll, sandboxesOf } from './sandboxes.ts'
@@ -55,26 +55,41 @@ describe.skipIf(!temporalPath)('SBX-05 a sandbox ends in the middle of a turn', 
     await expectAllOnce(agent, events)
   })
 
-  test('SBX-05 announced, to an agent at rest: what it left running is captured before it, and its next turn has all of it', async () => {
-    const env = {
-      TUTTI_SANDBOX_MAX_LIFE: '15s',
-      TUTTI_SANDBOX_END_MARGIN: '6s',
-      TUTTI_CAPTURE_INTERVAL: '10m',
-    }
-    const agent = await begin(env, leavesWriter)
-    await agent.rest()
-    const inTurn = written(await agent.events())
-    await agent.seen((event) => event.type === 'sandbox' && event.state === 'destroyed')
-    const events = await agent.events()
-    expect(all(events, 'sandbox').at(-1)).toMatchObject({ state: 'destroyed', reason: 'expires' })
-    const count = written(events)
-    expect(count).toBeGreaterThan(inTurn)
-    await agent.followUp('again')
-    await agent.rest()
-    const later = await agent.events()
-    expect(all(later, 'recovery')[0]).toMatchObject({ reason: 'expires', proven: true, missing: [] })
-    expect(shellOutput(later)).toContain(`${count} there`)
-  })
+  const restart = async () => {
+    await stack.stop()
+    await stack.start()
+  }
+  test.each([
+    [
+      'before the end of its life',
+      'expires',
+      { TUTTI_SANDBOX_MAX_LIFE: '15s', TUTTI_SANDBOX_END_MARGIN: '6s' },
+      undefined,
+    ],
+    ['for inactivity', 'released', { TUTTI_INACTIVITY: '3s' }, undefined],
+    ['with its worker', 'released', {}, restart],
+  ])(
+    'SBX-05 announced, to an agent at rest, %s: what it left running is captured before it, and its next turn has all of it',
+    async (_, reason, env, stop) => {
+      // Nothing but the release itself captures after the turn.
+      const alone = { TUTTI_CAPTURE_INTERVAL: '10m', TUTTI_WATCH_WORKSPACE: 'no' }
+      const first = await begin({ ...env, ...alone }, leavesWriter)
+      await first.rest()
+      const inTurn = written(await first.events())
+      await stop?.()
+      const agent = driveAgent(connect(stack), first.bcId)
+      await agent.seen((event) => event.type === 'sandbox' && event.state === 'destroyed')
+      const events = await agent.events()
+      expect(all(events, 'sandbox').at(-1)!.reason ?? 'released').toBe(reason)
+      const count = written(events)
+      expect(count).toBeGreaterThan(inTurn)
+      await agent.followUp('again')
+      await agent.rest()
+      const later = await agent.events()
+      expect(all(later, 'recovery')[0]).toMatchObject({ reason, proven: true, missing: [] })
+      expect(shellOutput(later)).toContain(`${count} there`)
+    },
+  )
 
   test('SBX-05 without notice: no more than the files of the last 5 s were missing, and the recovery says since when', async () => {
     const agent = await begin({})

@@ -3,23 +3,26 @@ import type { ActivityDeps } from './deps.ts'
 import type { HostSession } from './sessions.ts'
 
 /**
- * Captures what processes that an agent left behind write between its turns, and once more when the last of them has ended. Stops
- * with the session.
+ * Captures what processes that an agent left behind write between its turns, and once more when the last of them has ended, also when
+ * that was before anybody looked. Stops with the session.
  */
 export function captureBetweenTurns(deps: ActivityDeps, session: HostSession): void {
   const { workspace, server, controller } = session
   const { signal } = controller
   const pace = createCapturePace(deps.clock)
   let isLooking = false
-  let wasBusy = false
   const look = async () => {
     const isBusy = await server.hasProcesses(signal)
-    if (isBusy || wasBusy) {
+    if (session.inTurn || (session.quiet && !isBusy)) return
+    // Before the capture: what begins meanwhile says that it is not.
+    session.quiet = !isBusy
+    try {
       await pace.run(() => workspace.capture(signal))
-      if (session.turnId) await workspace.checkpointWhenDue(session.turnId, deps.checkpointIntervalMs, signal)
+    } catch (error) {
+      session.quiet = false
+      throw error
     }
-    if (!session.inTurn) session.quiet = !isBusy && !wasBusy
-    wasBusy = isBusy
+    if (session.turnId) await workspace.checkpointWhenDue(session.turnId, deps.checkpointIntervalMs, signal)
   }
   const timer = setInterval(() => {
     if (isLooking || session.inTurn || session.killed || !pace.isDue()) return

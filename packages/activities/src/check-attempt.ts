@@ -10,7 +10,9 @@ export function createCheckAttempt(deps: ActivityDeps, sessions: Sessions): Acti
   return (input) =>
     orFail(() =>
       withHeartbeat(input.heartbeatMs, async (signal) => {
-        const { server, config, log, workspace } = sessions.get(input)
+        const session = sessions.get(input)
+        const { server, config, log, workspace } = session
+        session.quiet = false
         await server.killProcesses(signal)
         const startedAt = deps.clock.monotonic()
         const { exit, tail } = await runToEnd(server, config.checkCommand, signal, config.checkTimeoutMs)

@@ -86,7 +86,7 @@ export function createHostSession(deps: ActivityDeps, parts: HostSessionParts): 
     leaves: undefined,
     turnId: undefined,
     inTurn: false,
-    quiet: false,
+    quiet: true,
     turnFrom: 0,
     stopped: false,
     recovery: parts.recovery,

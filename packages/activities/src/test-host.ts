@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { createCommandAdapter } from '@tutti/agent'
 import { MockActivityEnvironment } from '@temporalio/testing'
-import { agentServerMounts, buildAgentServer, startAgentServer } from '@tutti/agent-server'
+import { agentServerMounts, buildAgentServer, startAgentServer, type AgentServer } from '@tutti/agent-server'
 import {
   createFilesystemArchive,
   createFilesystemBlobStore,
@@ -28,6 +28,7 @@ import { createMirrors } from '@tutti/git'
 import type { RunEvent } from '@tutti/protocol'
 import { createLocalSandboxes, type SandboxProvider } from '@tutti/sandbox'
 import { createSqliteStore, sealLogs, type EventLog, type SqliteStore } from '@tutti/store'
+import { createCheckAttempt } from './check-attempt.ts'
 import { createConfigBlobs } from './config-blobs.ts'
 import { createCheckpointTurn } from './checkpoint-turn.ts'
 import type { Activities, CheckpointResult, TurnResult } from './contract.ts'
@@ -56,6 +57,8 @@ export interface TestHost {
   provisionElsewhere(incarnation: number): Promise<HostSession>
   /** A turn in the session's sandbox, as a worker runs it, until its user stops it; fails when it must go on in another one. */
   runTurn(session: HostSession, continued: boolean, stop?: AbortSignal): Promise<TurnResult>
+  /** As after the turn of an attempt. */
+  check(session: HostSession): Promise<void>
   /** Gives the sandbox up in good order. */
   release(session: HostSession): Promise<void>
   /** The end of the session's turn. */
@@ -92,12 +95,16 @@ export interface TestHostOptions {
   /** What the mirrors run for `git`. */
   readonly gitPath?: string
   readonly sandboxes?: (real: SandboxProvider) => SandboxProvider
+  readonly agentServer?: (real: AgentServer) => AgentServer
   /** Default: `embedded:scripted`, which only a worker can run. */
   readonly agentSpec?: string
   readonly endMarginMs?: number
   readonly captureIntervalMs?: number
+  readonly checkpointIntervalMs?: number
   /** Default: none. */
   readonly setupCommand?: string
+  /** Default: none. */
+  readonly checkCommand?: string
   /** In the place of the agent's workflow. */
   readonly askToRelease?: () => Promise<void>
 }
@@ -139,7 +146,10 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
     agentServers: {
       prepare: async ({ sourceObjects }) => ({
         readOnly: agentServerMounts({ serverPath, sourceObjects }),
-        start: (sandbox, signal) => startAgentServer({ sandbox, serverPath, ...largest }, signal),
+        async start(sandbox, signal) {
+          const server = await startAgentServer({ sandbox, serverPath, ...largest }, signal)
+          return options.agentServer?.(server) ?? server
+        },
         discard: async () => {},
       }),
     } satisfies ActivityDeps['agentServers'],
@@ -156,7 +166,7 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
     stopGraceMs: 500,
     endMarginMs: options.endMarginMs ?? 60_000,
     captureIntervalMs: options.captureIntervalMs ?? 3_600_000,
-    checkpointIntervalMs: 3_600_000,
+    checkpointIntervalMs: options.checkpointIntervalMs ?? 3_600_000,
     captureTimeoutMs: 60_000,
     stopAnswerMs: 60_000,
     draining: never,
@@ -232,6 +242,11 @@ export async function createTestHost(options: TestHostOptions): Promise<TestHost
         continued,
       })
     },
+    async check(session) {
+      const checkAttempt = createCheckAttempt(deps, sessionsOf(session))
+      const request = { ...scope, incarnation: session.incarnation }
+      await new MockActivityEnvironment({}, { logger: quiet }).run(checkAttempt, request)
+    },
     release: (session) => endSession(deps, sessionsOf(session), session),
     async sealLog() {
       const fail = (_: LogId, error: unknown) => {
@@ -281,7 +296,8 @@ const configWith = ({
   limits,
   agentSpec = 'embedded:scripted',
   setupCommand = '',
-}: Pick<TestHostOptions, 'limits' | 'agentSpec' | 'setupCommand'>): AgentConfig => ({
+  checkCommand = '',
+}: Pick<TestHostOptions, 'limits' | 'agentSpec' | 'setupCommand' | 'checkCommand'>): AgentConfig => ({
   version: 1,
   repository: 'source',
   ref: 'main',
@@ -289,7 +305,7 @@ const configWith = ({
   promptSuffix: '',
   setupCommand,
   readyTimeoutMs: 60_000,
-  checkCommand: '',
+  checkCommand,
   checkTimeoutMs: 60_000,
   turnTimeoutMs: 60_000,
   stallTimeoutMs: 60_000,
