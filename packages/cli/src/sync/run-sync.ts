@@ -61,7 +61,7 @@ async function syncFolder(request: SyncRequest): Promise<number> {
     const tree = createLocalTree(folder)
     const writer = createLocalWriter(tree, state.temporaries, request.crashPoint)
     const ignoresCase = request.ignoresCase ?? diskIgnoresCase(folder)
-    const sync = createFolderSync({ ...request, state, tree, writer, ignoresCase })
+    const sync = createFolderSync({ ...request, state, tree, writer, ignoresCase, now: () => Date.now() })
     await patiently(request, () => sync.begin())
     for (let round = 0, restless = 0; round < maxRounds && restless < maxRestless; round += 1) {
       await patiently(request, () => catchUp(sync, state, request))
