@@ -1,9 +1,11 @@
 import type { TuttiClient } from '@tutti/client'
 import { foldersOf, TuttiError, type CrashPoint } from '@tutti/core'
+import { pathBytes } from '@tutti/workspace'
 import type { LocalPath, LocalScan, LocalTree } from './local-tree.ts'
-import { changedMeanwhile, foldedKey, type Blocked, type LocalWriter } from './local-writer.ts'
+import { changedMeanwhile, type Blocked, type LocalWriter } from './local-writer.ts'
 import { countDeletions } from './count-deletions.ts'
 import { decide } from './decide.ts'
+import { foldedKey } from './namesakes.ts'
 import { hashOf, sameState, type PathState } from './path-state.ts'
 import { readRemote, type RemotePath } from './read-remote.ts'
 import { takeEvents, type PositionedEvent } from './remote-view.ts'
@@ -97,14 +99,12 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
   }
 
   /** A name that the disk would take for this one; nobody shall be overwritten by another's name. */
-  function collision(key: string, names: ReadonlyMap<string, string>): Blocked {
+  function collision(key: string, names: ReadonlyMap<string, string>, { namesake }: LocalPath): Blocked {
     if (!deps.ignoresCase) return undefined
-    for (const part of [...foldersOf(key), key]) {
-      const there = names.get(foldedKey(part))
-      if (there !== undefined && there !== part)
-        return `its name is that of ${Buffer.from(there, 'latin1').toString()} on a disk that ignores case; have one of them renamed`
-    }
-    return undefined
+    const placed = [...foldersOf(key), key].map((part) => [part, names.get(foldedKey(part))] as const)
+    const there = namesake ?? placed.find(([part, name]) => name !== undefined && name !== part)?.[1]
+    if (there === undefined) return undefined
+    return `its name is that of ${pathBytes(there).toString()} on a disk that ignores case; have one of them renamed`
   }
 
   function addNames(names: Map<string, string>, key: string): void {
@@ -174,7 +174,8 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
       // A folder that something was in may have gone with it.
       const local = seen.state === undefined && seen.stat ? await tree.look(key) : seen
       if (!sameState(local.state, seen.state)) return changedMeanwhile
-      const problem = writer.problem(key) ?? collision(key, names) ?? (await bring(key, remote!, local))
+      const problem =
+        writer.problem(key) ?? collision(key, names, local) ?? (await bring(key, remote!, local))
       if (!problem) addNames(names, key)
       return problem
     })
@@ -248,7 +249,9 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
     for (const [key] of same) addNames(names, key)
     await noting(takes, async ({ key, remote, local, content }) => {
       const problem =
-        writer.problem(key) ?? collision(key, names) ?? (await writer.place(key, remote!, content, local))
+        writer.problem(key) ??
+        collision(key, names, local) ??
+        (await writer.place(key, remote!, content, local))
       if (!problem) addNames(names, key)
       return problem
     })

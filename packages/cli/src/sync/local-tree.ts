@@ -13,6 +13,7 @@ import {
   type StatTuple,
 } from '@tutti/workspace'
 import { createIgnoredByRules } from './ignored-by-rules.ts'
+import { createNamesakes } from './namesakes.ts'
 import type { PathState } from './path-state.ts'
 import { stateFolder } from './sync-state.ts'
 
@@ -23,6 +24,8 @@ export interface LocalPath {
   readonly stat: StatTuple | undefined
   /** Something that is no file, link or folder, or cannot be read: not known, so neither sent nor replaced. */
   readonly unknown?: true
+  /** On a disk that ignores case: what it has in the place of this path, which is not there. */
+  readonly namesake?: string
 }
 
 export interface LocalTree {
@@ -48,10 +51,16 @@ export interface LocalScan {
 const wholeBytes = 4n << 20n
 const absent: LocalPath = { state: undefined, stat: undefined }
 
-/** The user's folder as it is. Contents that have not changed since are not read again. */
-export function createLocalTree(folder: string): LocalTree {
+/**
+ * The user's folder as it is. Contents that have not changed since are not read again.
+ *
+ * @param ignoresCase the folder's disk finds a path also under names that differ in case
+ */
+export function createLocalTree(folder: string, ignoresCase = false): LocalTree {
   const cache = new Map<string, { stat: StatTuple; readAtNs: bigint; state: PathState }>()
   const path = (key: string) => Buffer.concat([Buffer.from(`${folder}/`), pathBytes(key)])
+
+  const namesakeOf = ignoresCase ? createNamesakes(path) : () => undefined
 
   function blockedBy(key: string): string | undefined {
     for (const parent of foldersOf(key)) {
@@ -136,6 +145,8 @@ export function createLocalTree(folder: string): LocalTree {
     async look(key) {
       try {
         if (blockedBy(key) !== undefined) return absent
+        const namesake = namesakeOf(key)
+        if (namesake !== undefined) return { ...absent, namesake }
         const stats = lstatSync(path(key), { bigint: true })
         if (stats.isDirectory())
           return readdirSync(path(key)).length === 0

@@ -58,9 +58,9 @@ async function syncFolder(request: SyncRequest): Promise<number> {
   const { bcId, folder, once } = request
   const state = openSyncState(folder, bcId)
   try {
-    const tree = createLocalTree(folder)
-    const writer = createLocalWriter(tree, state.temporaries, request.crashPoint)
     const ignoresCase = request.ignoresCase ?? diskIgnoresCase(folder)
+    const tree = createLocalTree(folder, ignoresCase)
+    const writer = createLocalWriter(tree, state.temporaries, request.crashPoint)
     const sync = createFolderSync({ ...request, state, tree, writer, ignoresCase, now: () => Date.now() })
     await patiently(request, () => sync.begin())
     for (let round = 0, restless = 0; round < maxRounds && restless < maxRestless; round += 1) {

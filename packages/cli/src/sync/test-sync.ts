@@ -8,7 +8,7 @@ export function createTestSync(
   folder: string,
   deps: Pick<FolderSyncDeps, 'client' | 'state' | 'note'> & Partial<FolderSyncDeps>,
 ): FolderSync {
-  const tree = createLocalTree(folder)
+  const tree = createLocalTree(folder, deps.ignoresCase)
   return createFolderSync({
     bcId: 'bc',
     tree,
