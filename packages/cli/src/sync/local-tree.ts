@@ -31,6 +31,8 @@ export interface LocalPath {
 export interface LocalTree {
   /** Every path that there is: a whole walk. */
   scan(isKnown: (key: string) => boolean, signal: AbortSignal): Promise<LocalScan>
+  /** The folders that the last whole walk entered. */
+  folders(): readonly string[]
   /** One path, now. */
   look(key: string): Promise<LocalPath>
   path(key: string): Buffer
@@ -106,9 +108,11 @@ export function createLocalTree(folder: string, ignoresCase = false): LocalTree 
     }
   }
 
+  let folders: readonly string[] = []
   return {
     path,
     blockedBy,
+    folders: () => folders,
     async scan(isKnown, signal) {
       // Gone with its disk or moved: nothing that is not there any more was deleted.
       lstatSync(join(folder, stateFolder))
@@ -118,6 +122,7 @@ export function createLocalTree(folder: string, ignoresCase = false): LocalTree 
         prune: (key) => isOwn(key) || ignored.prunes(key, isKnown),
         signal,
       })
+      folders = tree.folders
       const paths = new Map<string, LocalPath>()
       const holders = new Set<string>()
       for (const key of [

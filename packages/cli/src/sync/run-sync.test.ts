@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TuttiClient } from '@tutti/client'
@@ -6,6 +6,63 @@ import { noCrashPoints, TuttiError } from '@tutti/core'
 import { expect, onTestFinished, test } from 'vitest'
 import { runSync } from './run-sync.ts'
 import { openSyncState } from './sync-state.ts'
+
+test('one that stays is not ended by a folder that becomes a file, and sends it', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'tutti-run-sync-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  const state = openSyncState(folder, 'bc')
+  state.change((write) => write.offset('00'))
+  state.close()
+  mkdirSync(join(folder, 'flips'))
+  const ending = new AbortController()
+  const log: { offsetKey: string; eventJson: string; atMs: bigint }[] = []
+  const sent: string[] = []
+  let isStaying = false
+  const server = {
+    blobs: { async store() {} },
+    agents: {
+      async fileSync({ files }: { files: readonly { path: Uint8Array; mode: string; hash?: Uint8Array }[] }) {
+        for (const { path, mode, hash: bytes } of files) {
+          const name = Buffer.from(path).toString()
+          sent.push(`${name} ${mode}`)
+          const offsetKey = String(sent.length).padStart(2, '0')
+          const hash = bytes && `sha256_${Buffer.from(bytes).toString('hex')}`
+          const event = { type: 'file_sync', commandId: offsetKey, path: name, action: 'created', mode, hash }
+          log.push({ offsetKey, eventJson: JSON.stringify(event), atMs: 0n })
+        }
+        return { offsetKey: log.at(-1)!.offsetKey }
+      },
+      async *streamAgentEvents(
+        { follow, offsetKey = '' }: { follow: boolean; offsetKey?: string },
+        { signal }: { signal: AbortSignal },
+      ) {
+        for (const event of log) if (event.offsetKey > offsetKey) yield event
+        while (follow && !signal.aborted) {
+          isStaying = true
+          await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+        }
+      },
+    },
+  } as unknown as TuttiClient
+  const run = runSync({
+    client: () => Promise.resolve(server),
+    bcId: 'bc',
+    folder,
+    once: false,
+    allowDeletions: false,
+    crashPoint: noCrashPoints,
+    note: () => {},
+    say: () => {},
+    signal: ending.signal,
+  })
+  await expect.poll(() => isStaying, { timeout: 20_000 }).toBe(true)
+  expect(sent).toEqual(['flips 040000'])
+  rmdirSync(join(folder, 'flips'))
+  writeFileSync(join(folder, 'flips'), 'a file')
+  await expect.poll(() => sent, { timeout: 20_000 }).toEqual(['flips 040000', 'flips 100644'])
+  ending.abort()
+  await expect(run).rejects.toMatchObject({ code: 'cancelled' })
+})
 
 test('one run in a folder that is known ends when the server is away, as the first one does', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tutti-run-sync-'))

@@ -1,9 +1,10 @@
-import { lstatSync, unlinkSync, watch, writeFileSync, type FSWatcher } from 'node:fs'
+import { lstatSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { followAgentEvents, type TuttiClient } from '@tutti/client'
 import { TuttiError, type CrashPoint } from '@tutti/core'
 import { createFolderSync, type FolderSync } from './folder-sync.ts'
-import { createLocalTree } from './local-tree.ts'
+import { watchFolder } from './folder-watch.ts'
+import { createLocalTree, type LocalTree } from './local-tree.ts'
 import { createLocalWriter } from './local-writer.ts'
 import type { PositionedEvent } from './remote-view.ts'
 import type { SyncNote } from './sync-note.ts'
@@ -73,7 +74,7 @@ async function syncFolder(request: SyncRequest): Promise<number> {
     const apart = sync.report(once)
     if (!once) {
       request.say(`In step${apart > 0 ? ' but for what is told' : ''}; what changes on either side follows.`)
-      await stay(request, sync, state)
+      await stay(request, sync, state, tree)
     }
     return apart
   } finally {
@@ -132,7 +133,12 @@ async function catchUp(
   await sync.take(events)
 }
 
-async function stay(request: SyncRequest, sync: FolderSync, state: SyncState): Promise<void> {
+async function stay(
+  request: SyncRequest,
+  sync: FolderSync,
+  state: SyncState,
+  tree: LocalTree,
+): Promise<void> {
   const { client, bcId, folder, say, signal } = request
   const queue: PositionedEvent[] = []
   let isDue = false
@@ -166,6 +172,7 @@ async function stay(request: SyncRequest, sync: FolderSync, state: SyncState): P
     isDue = true
     wake()
   })
+  watcher.follow(tree.folders())
   let everyMs = scanMs
   let scannedAt = performance.now()
   try {
@@ -191,6 +198,7 @@ async function stay(request: SyncRequest, sync: FolderSync, state: SyncState): P
       await patiently(request, () => sync.settle(all ? 'all' : 'told'))
       sync.report(false)
       if (all) {
+        watcher.follow(tree.folders())
         scannedAt = performance.now()
         everyMs = Math.max(scanMs, 10 * (scannedAt - started))
       }
@@ -198,29 +206,12 @@ async function stay(request: SyncRequest, sync: FolderSync, state: SyncState): P
     }
   } finally {
     ended.abort()
-    watcher?.close()
+    watcher.close()
     await reader
   }
   if (signal.aborted) throw new TuttiError('cancelled', 'The sync was ended.')
   if (failure) throw failure
   say("The agent's log is closed: nothing more will come.")
-}
-
-/** Only hastens what the next look finds; where it cannot be had, nothing is lost. */
-function watchFolder(folder: string, changed: () => void): FSWatcher | undefined {
-  try {
-    const watcher = watch(
-      folder,
-      { recursive: true, persistent: false, encoding: 'utf8' },
-      (_event, name) => {
-        if (name === null || !/^\.(tutti|git)(\/|$)/.test(name)) changed()
-      },
-    )
-    watcher.on('error', () => watcher.close())
-    return watcher
-  } catch {
-    return undefined
-  }
 }
 
 function diskIgnoresCase(folder: string): boolean {
