@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createReadStream, lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { foldersOf, type BlobId } from '@tutti/core'
 import {
@@ -15,6 +15,7 @@ import {
 import { createIgnoredByRules } from './ignored-by-rules.ts'
 import { createNamesakes } from './namesakes.ts'
 import type { PathState } from './path-state.ts'
+import { readChunks } from './read-chunks.ts'
 import { stateFolder } from './sync-state.ts'
 
 /** What a look found at a path. */
@@ -101,10 +102,9 @@ export function createLocalTree(folder: string, ignoresCase = false): LocalTree 
       return await stateOf(key, stat, type)
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      // Gone or swapped meanwhile: the next look knows.
-      if (['ENOENT', 'ENOTDIR', 'ELOOP', 'EINVAL', 'EACCES', 'EPERM'].includes(code ?? ''))
-        return { state: undefined, stat, unknown: true }
-      throw error
+      if (code === undefined) throw error
+      // Gone or swapped meanwhile, or not to be read: that of one path, and the next look knows.
+      return { state: undefined, stat, unknown: true }
     }
   }
 
@@ -174,7 +174,6 @@ const hashOfBytes = (bytes: Uint8Array): BlobId =>
 
 async function hashOfFile(path: Buffer): Promise<BlobId> {
   const digest = createHash('sha256')
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 }))
-    digest.update(chunk as Uint8Array)
+  for await (const chunk of readChunks(path)) digest.update(chunk)
   return `sha256_${digest.digest('hex')}`
 }
