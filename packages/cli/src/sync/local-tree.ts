@@ -116,7 +116,7 @@ export function createLocalTree(folder: string, ignoresCase = false): LocalTree 
     async scan(isKnown, signal) {
       // Gone with its disk or moved: nothing that is not there any more was deleted.
       lstatSync(join(folder, stateFolder))
-      const ignored = createIgnoredByRules((key) => readFileSync(path(key), 'utf8'))
+      const ignored = createIgnoredByRules((key) => readFileSync(path(key), 'utf8'), ignoresCase)
       const isOwn = (key: string) => key === stateFolder
       const tree = await scanTree(folder, {
         prune: (key) => isOwn(key) || ignored.prunes(key, isKnown),
