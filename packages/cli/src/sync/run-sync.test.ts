@@ -1,9 +1,10 @@
 import { mkdirSync, mkdtempSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import type { TuttiClient } from '@tutti/client'
 import { noCrashPoints, TuttiError } from '@tutti/core'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { runSync } from './run-sync.ts'
 import { openSyncState } from './sync-state.ts'
 
@@ -85,4 +86,47 @@ test('one run in a folder that is known ends when the server is away, as the fir
     signal: new AbortController().signal,
   })
   await expect(run).rejects.toMatchObject({ code: 'unavailable' })
+})
+
+test.each([
+  ['in the run that makes the state', 'PRAGMA locking_mode = EXCLUSIVE'],
+  ['when there is something to note', 'BEGIN'],
+])('a disk that is full %s is told as that', async (_when, statement) => {
+  const folder = mkdtempSync(join(tmpdir(), 'tutti-run-sync-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  if (statement === 'BEGIN') {
+    const state = openSyncState(folder, 'bc')
+    state.change((write) => write.offset('000'))
+    state.close()
+  }
+  // SQLite refuses to grow as it does on such a disk: with the same error, which ends the transaction too.
+  const exec = DatabaseSync.prototype.exec
+  const spy = vi.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(function (this: DatabaseSync, sql) {
+    if (sql === statement) exec.call(this, 'PRAGMA max_page_count = 1')
+    exec.call(this, sql)
+  })
+  onTestFinished(() => spy.mockRestore())
+  const streamAgentEvents = async function* () {
+    for (let index = 1; index < 900; index += 1) {
+      const file = { path: `file ${index}`, action: 'created', hash: `sha256_${'0'.repeat(64)}` }
+      const eventJson = JSON.stringify({ type: 'file_change', incarnation: 1, mode: '100644', ...file })
+      yield { offsetKey: String(index).padStart(3, '0'), eventJson, atMs: 0n }
+    }
+  }
+  const run = runSync({
+    client: () => Promise.resolve({ agents: { streamAgentEvents } } as unknown as TuttiClient),
+    bcId: 'bc',
+    folder,
+    once: true,
+    allowDeletions: false,
+    crashPoint: noCrashPoints,
+    note: () => {},
+    say: () => {},
+    signal: new AbortController().signal,
+  })
+  await expect(run).rejects.toMatchObject({
+    code: 'failed_precondition',
+    message: `The folder ${folder} cannot be used: database or disk is full.`,
+    detail: { next: 'make room on its disk, then the same command again' },
+  })
 })

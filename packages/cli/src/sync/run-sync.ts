@@ -8,7 +8,7 @@ import { createLocalTree, type LocalTree } from './local-tree.ts'
 import { createLocalWriter } from './local-writer.ts'
 import type { PositionedEvent } from './remote-view.ts'
 import type { SyncNote } from './sync-note.ts'
-import { openSyncState, stateFolder, type SyncState } from './sync-state.ts'
+import { diskFull, openSyncState, stateFolder, type SyncState } from './sync-state.ts'
 
 export interface SyncRequest {
   /** Asked before every connection. */
@@ -85,12 +85,14 @@ async function syncFolder(request: SyncRequest): Promise<number> {
 /** What a disk refuses of the folder as a whole, as an error of the folder's. */
 function explained(thrown: unknown, folder: string): unknown {
   if (!(thrown instanceof Error) || thrown instanceof TuttiError) return thrown
-  const { code, syscall } = thrown as NodeJS.ErrnoException
-  if (code === undefined || syscall === undefined) return thrown
+  const { code, syscall, errcode } = thrown as NodeJS.ErrnoException & { errcode?: number }
+  // Of the state in it SQLite tells in its own way.
+  const reason = errcode === diskFull ? 'ENOSPC' : code
+  if (reason === undefined || (syscall === undefined && errcode === undefined)) return thrown
   return new TuttiError(
     'failed_precondition',
     `The folder ${folder} cannot be used: ${thrown.message}.`,
-    { folder, next: nextOf[code] ?? 'make it a folder that you may write to, or name another' },
+    { folder, next: nextOf[reason] ?? 'make it a folder that you may write to, or name another' },
     thrown,
   )
 }

@@ -7,6 +7,9 @@ import type { PathState } from './path-state.ts'
 /** The folder of a synced folder that is ours, in both directions: nothing in it is ever sent, nothing of the agent's written there. */
 export const stateFolder = '.tutti'
 
+/** SQLite's `errcode`. */
+export const diskFull = 13
+
 /** What the last sync knew of one path. Keys are path keys. */
 export interface KnownState {
   readonly remote: PathState
@@ -201,7 +204,8 @@ export function openSyncState(folder: string, bcId: string): SyncState {
         work(writer)
         db.exec('COMMIT')
       } catch (error) {
-        db.exec('ROLLBACK')
+        // A disk that is full has ended it.
+        if (db.isTransaction) db.exec('ROLLBACK')
         throw error
       }
     },
@@ -244,8 +248,9 @@ function openDatabase(path: string, folder: string): DatabaseSync {
     return db
   } catch (error) {
     db.close()
-    if (error instanceof TuttiError) throw error
-    if ((error as { errcode?: number }).errcode === 5)
+    const { errcode } = error as { errcode?: number }
+    if (error instanceof TuttiError || errcode === diskFull) throw error
+    if (errcode === 5)
       throw refused(folder, `Another sync has the folder ${folder}.`, 'end it first, or leave it to it')
     throw refused(folder, `What is known of ${folder} cannot be read: ${path}.`, another, error)
   }
