@@ -1,8 +1,11 @@
 import type { TuttiClient } from '@tutti/client'
 import { belowAny, foldersOf, TuttiError, type CrashPoint } from '@tutti/core'
+import { pathBytes } from '@tutti/workspace'
 import type { LocalPath, LocalScan, LocalTree } from './local-tree.ts'
-import { changedMeanwhile, foldedKey, type Blocked, type LocalWriter } from './local-writer.ts'
+import { changedMeanwhile, type Blocked, type LocalWriter } from './local-writer.ts'
+import { countDeletions } from './count-deletions.ts'
 import { decide } from './decide.ts'
+import { foldedKey } from './namesakes.ts'
 import { hashOf, sameState, type PathState } from './path-state.ts'
 import { readRemote, type RemotePath } from './read-remote.ts'
 import { takeEvents, type PositionedEvent } from './remote-view.ts'
@@ -22,6 +25,8 @@ export interface FolderSyncDeps {
   readonly allowDeletions: boolean
   readonly crashPoint: CrashPoint
   readonly note: (note: SyncNote) => void
+  /** Milliseconds since the epoch: a state outlives its process. */
+  readonly now: () => number
   readonly signal: AbortSignal
 }
 
@@ -48,8 +53,6 @@ export interface FolderSync {
 
 /** Some files are placed before it is noted that they are there: a note costs more than a file. */
 const notedAtOnce = 200
-/** So few may always be deleted. */
-const fewDeletions = 20
 
 interface Take {
   readonly key: string
@@ -63,6 +66,7 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
   let dirty = new Set<string>()
   /** Paths that were sent, and the position at which the log has them: until then what it says of them is older. */
   const sent = new Map<string, string>()
+  const deletionsSent = new Set<string>()
   /** Why a path is not in step, with what to do; and what of it was told. */
   const left = new Map<string, string>()
   const told = new Map<string, string>()
@@ -77,6 +81,7 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
     for (const [key, offset] of sent)
       if (offset <= position) {
         sent.delete(key)
+        deletionsSent.delete(key)
         dirty.add(key)
       }
   }
@@ -85,7 +90,10 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
     if (pairs.length > 0 || isPlaced)
       await crashPoint('sync.agreed', async () =>
         state.change((write) => {
-          for (const [key, at] of pairs) write.base(key, at)
+          for (const [key, at] of pairs) {
+            write.base(key, at)
+            if (isPlaced) write.atStake(key, at !== undefined)
+          }
           if (isPlaced) write.clearPlacing()
         }),
       )
@@ -93,14 +101,12 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
   }
 
   /** A name that the disk would take for this one; nobody shall be overwritten by another's name. */
-  function collision(key: string, names: ReadonlyMap<string, string>): Blocked {
+  function collision(key: string, names: ReadonlyMap<string, string>, { namesake }: LocalPath): Blocked {
     if (!deps.ignoresCase) return undefined
-    for (const part of [...foldersOf(key), key]) {
-      const there = names.get(foldedKey(part))
-      if (there !== undefined && there !== part)
-        return `its name is that of ${Buffer.from(there, 'latin1').toString()} on a disk that ignores case; have one of them renamed`
-    }
-    return undefined
+    const placed = [...foldersOf(key), key].map((part) => [part, names.get(foldedKey(part))] as const)
+    const there = namesake ?? placed.find(([part, name]) => name !== undefined && name !== part)?.[1]
+    if (there === undefined) return undefined
+    return `its name is that of ${pathBytes(there).toString()} on a disk that ignores case; have one of them renamed`
   }
 
   function addNames(names: Map<string, string>, key: string): void {
@@ -176,7 +182,8 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
       // A folder that something was in may have gone with it.
       const local = seen.state === undefined && seen.stat ? await tree.look(key) : seen
       if (!sameState(local.state, seen.state)) return changedMeanwhile
-      const problem = writer.problem(key) ?? collision(key, names) ?? (await bring(key, remote!, local))
+      const problem =
+        writer.problem(key) ?? collision(key, names, local) ?? (await bring(key, remote!, local))
       if (!problem) addNames(names, key)
       return problem
     })
@@ -202,18 +209,14 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
   }
 
   async function send(changes: readonly LocalChange[]): Promise<void> {
-    const deleted = changes.filter(({ local }) => local === undefined).length
-    const before = inFolder().length
-    if (!deps.allowDeletions && deleted > Math.max(fewDeletions, before / 2))
-      throw new TuttiError(
-        'failed_precondition',
-        `${deleted} of ${before} files are gone from the folder. With --allow-deletions they go from the agent's workspace too.`,
-        { deleted, next: 'put them back, or the same command with --allow-deletions' },
-      )
+    const deleted = changes.filter(({ local }) => local === undefined).map(({ key }) => key)
+    if (!deps.allowDeletions && deleted.length > 0)
+      countDeletions(state, [...deleted, ...deletionsSent], deps.now())
     try {
       for await (const { offsetKey, files, skipped } of sendChanges(deps, changes)) {
-        for (const { key, won } of files) {
+        for (const { key, local, won } of files) {
           sent.set(key, offsetKey)
+          if (local === undefined) deletionsSent.add(key)
           note(won === undefined ? { kind: 'sent', key } : { kind: 'kept', key, detail: won })
         }
         for (const [key, detail] of skipped) left.set(key, detail)
@@ -261,7 +264,9 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
     for (const [key] of same) addNames(names, key)
     await noting(takes, async ({ key, remote, local, content }) => {
       const problem =
-        writer.problem(key) ?? collision(key, names) ?? (await writer.place(key, remote!, content, local))
+        writer.problem(key) ??
+        collision(key, names, local) ??
+        (await writer.place(key, remote!, content, local))
       if (!problem) addNames(names, key)
       return problem
     })
@@ -270,6 +275,7 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
   return {
     async begin() {
       await recall()
+      if (deps.allowDeletions && state.deletions()) state.change((write) => write.deletionsAllowed())
       if (state.offset() !== undefined && !needsReading) return
       needsReading = false
       const seen = new Set<string>()

@@ -8,8 +8,11 @@ export interface IgnoredByRules {
   prunes(key: string, isKnown: (key: string) => boolean): boolean
 }
 
-/** @param read the text of a rule file; throws where there is none. */
-export function createIgnoredByRules(read: (key: string) => string): IgnoredByRules {
+/**
+ * @param read the text of a rule file; throws where there is none.
+ * @param ignoreCase as git has it in `core.ignorecase`: what the folder's disk does
+ */
+export function createIgnoredByRules(read: (key: string) => string, ignoreCase: boolean): IgnoredByRules {
   const rulesOf = new Map<string, Ignore | undefined>()
   const found = new Map<string, boolean>()
 
@@ -20,7 +23,8 @@ export function createIgnoredByRules(read: (key: string) => string): IgnoredByRu
 
   function load(folder: string): Ignore | undefined {
     try {
-      return createIgnore().add(read(folder === '' ? '.gitignore' : `${folder}/.gitignore`))
+      const text = read(folder === '' ? '.gitignore' : `${folder}/.gitignore`)
+      return createIgnore({ ignoreCase }).add(text)
     } catch {
       return undefined
     }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { createReadStream, lstatSync, readdirSync, readFileSync } from 'node:fs'
+import { lstatSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { foldersOf, type BlobId } from '@tutti/core'
 import {
@@ -13,7 +13,9 @@ import {
   type StatTuple,
 } from '@tutti/workspace'
 import { createIgnoredByRules, type IgnoredByRules } from './ignored-by-rules.ts'
+import { createNamesakes } from './namesakes.ts'
 import type { PathState } from './path-state.ts'
+import { readChunks } from './read-chunks.ts'
 import { stateFolder } from './sync-state.ts'
 
 /** What a look found at a path. */
@@ -23,11 +25,15 @@ export interface LocalPath {
   readonly stat: StatTuple | undefined
   /** Something that is no file, link or folder, or cannot be read: not known, so neither sent nor replaced. */
   readonly unknown?: true
+  /** On a disk that ignores case: what it has in the place of this path, which is not there. */
+  readonly namesake?: string
 }
 
 export interface LocalTree {
   /** Every path that there is: a whole walk. */
   scan(isKnown: (key: string) => boolean, signal: AbortSignal): Promise<LocalScan>
+  /** The folders that the last whole walk entered. */
+  folders(): readonly string[]
   /** One path, now. */
   look(key: string): Promise<LocalPath>
   path(key: string): Buffer
@@ -52,10 +58,16 @@ export interface LocalScan {
 const wholeBytes = 4n << 20n
 const absent: LocalPath = { state: undefined, stat: undefined }
 
-/** The user's folder as it is. Contents that have not changed since are not read again. */
-export function createLocalTree(folder: string): LocalTree {
+/**
+ * The user's folder as it is. Contents that have not changed since are not read again.
+ *
+ * @param ignoresCase the folder's disk finds a path also under names that differ in case
+ */
+export function createLocalTree(folder: string, ignoresCase = false): LocalTree {
   const cache = new Map<string, { stat: StatTuple; readAtNs: bigint; state: PathState }>()
   const path = (key: string) => Buffer.concat([Buffer.from(`${folder}/`), pathBytes(key)])
+
+  const namesakeOf = ignoresCase ? createNamesakes(path) : () => undefined
 
   function blockedBy(key: string): string | undefined {
     for (const parent of foldersOf(key)) {
@@ -94,19 +106,24 @@ export function createLocalTree(folder: string): LocalTree {
       return await stateOf(key, stat, type)
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException
-      // Gone or swapped meanwhile: the next look knows.
-      if (['ENOENT', 'ENOTDIR', 'ELOOP', 'EINVAL', 'EACCES', 'EPERM'].includes(code ?? ''))
-        return { state: undefined, stat, unknown: true }
-      throw error
+      if (code === undefined) throw error
+      // Gone or swapped meanwhile, or not to be read: that of one path, and the next look knows.
+      return { state: undefined, stat, unknown: true }
     }
   }
 
-  const rules = () => createIgnoredByRules((key) => readFileSync(path(key), 'utf8'))
-
+  function readRules(key: string): string {
+    // As git does; and a fifo would be waited for.
+    if (!lstatSync(path(key)).isFile()) throw new Error(`${key} is no file.`)
+    return readFileSync(path(key), 'utf8')
+  }
+  const rules = () => createIgnoredByRules(readRules, ignoresCase)
+  let folders: readonly string[] = []
   return {
     path,
     rules,
     blockedBy,
+    folders: () => folders,
     async scan(isKnown, signal) {
       // Gone with its disk or moved: nothing that is not there any more was deleted.
       lstatSync(join(folder, stateFolder))
@@ -116,6 +133,7 @@ export function createLocalTree(folder: string): LocalTree {
         prune: (key) => isOwn(key) || ignored.prunes(key, isKnown),
         signal,
       })
+      folders = tree.folders
       const paths = new Map<string, LocalPath>()
       const holders = new Set<string>()
       for (const key of [
@@ -149,6 +167,8 @@ export function createLocalTree(folder: string): LocalTree {
     async look(key) {
       try {
         if (blockedBy(key) !== undefined) return absent
+        const namesake = namesakeOf(key)
+        if (namesake !== undefined) return { ...absent, namesake }
         const stats = lstatSync(path(key), { bigint: true })
         if (stats.isDirectory())
           return readdirSync(path(key)).length === 0
@@ -171,7 +191,6 @@ const hashOfBytes = (bytes: Uint8Array): BlobId =>
 
 async function hashOfFile(path: Buffer): Promise<BlobId> {
   const digest = createHash('sha256')
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 }))
-    digest.update(chunk as Uint8Array)
+  for await (const chunk of readChunks(path)) digest.update(chunk)
   return `sha256_${digest.digest('hex')}`
 }

@@ -12,7 +12,7 @@ import {
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { noCrashPoints, pathProblem, type CrashPoint } from '@tutti/core'
-import { pathBytes, pathKey, sameStat, statTuple } from '@tutti/workspace'
+import { pathBytes, sameStat, statTuple } from '@tutti/workspace'
 import type { LocalPath, LocalTree } from './local-tree.ts'
 import type { PathState } from './path-state.ts'
 import { stateFolder } from './sync-state.ts'
@@ -163,7 +163,3 @@ export function createLocalWriter(
     remove: (key, seen) => crashPoint('sync.remove', async () => orBlocked(() => remove(key, seen))),
   }
 }
-
-/** Paths that a disk which ignores case, or composes letters, takes for one and the same. */
-export const foldedKey = (key: string): string =>
-  pathKey(Buffer.from(pathBytes(key).toString().normalize('NFC').toLowerCase()))

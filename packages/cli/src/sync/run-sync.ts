@@ -1,13 +1,14 @@
-import { lstatSync, unlinkSync, watch, writeFileSync, type FSWatcher } from 'node:fs'
+import { lstatSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { followAgentEvents, type TuttiClient } from '@tutti/client'
 import { TuttiError, type CrashPoint } from '@tutti/core'
 import { createFolderSync, type FolderSync } from './folder-sync.ts'
-import { createLocalTree } from './local-tree.ts'
+import { watchFolder } from './folder-watch.ts'
+import { createLocalTree, type LocalTree } from './local-tree.ts'
 import { createLocalWriter } from './local-writer.ts'
 import type { PositionedEvent } from './remote-view.ts'
 import type { SyncNote } from './sync-note.ts'
-import { openSyncState, stateFolder, type SyncState } from './sync-state.ts'
+import { diskFull, openSyncState, stateFolder, type SyncState } from './sync-state.ts'
 
 export interface SyncRequest {
   /** Asked before every connection. */
@@ -58,10 +59,10 @@ async function syncFolder(request: SyncRequest): Promise<number> {
   const { bcId, folder, once } = request
   const state = openSyncState(folder, bcId)
   try {
-    const tree = createLocalTree(folder)
-    const writer = createLocalWriter(tree, state.temporaries, request.crashPoint)
     const ignoresCase = request.ignoresCase ?? diskIgnoresCase(folder)
-    const sync = createFolderSync({ ...request, state, tree, writer, ignoresCase })
+    const tree = createLocalTree(folder, ignoresCase)
+    const writer = createLocalWriter(tree, state.temporaries, request.crashPoint)
+    const sync = createFolderSync({ ...request, state, tree, writer, ignoresCase, now: () => Date.now() })
     await patiently(request, () => sync.begin())
     for (let round = 0, restless = 0; round < maxRounds && restless < maxRestless; round += 1) {
       await patiently(request, () => catchUp(sync, state, request))
@@ -73,7 +74,7 @@ async function syncFolder(request: SyncRequest): Promise<number> {
     const apart = sync.report(once)
     if (!once) {
       request.say(`In step${apart > 0 ? ' but for what is told' : ''}; what changes on either side follows.`)
-      await stay(request, sync, state)
+      await stay(request, sync, state, tree)
     }
     return apart
   } finally {
@@ -84,12 +85,14 @@ async function syncFolder(request: SyncRequest): Promise<number> {
 /** What a disk refuses of the folder as a whole, as an error of the folder's. */
 function explained(thrown: unknown, folder: string): unknown {
   if (!(thrown instanceof Error) || thrown instanceof TuttiError) return thrown
-  const { code, syscall } = thrown as NodeJS.ErrnoException
-  if (code === undefined || syscall === undefined) return thrown
+  const { code, syscall, errcode } = thrown as NodeJS.ErrnoException & { errcode?: number }
+  // Of the state in it SQLite tells in its own way.
+  const reason = errcode === diskFull ? 'ENOSPC' : code
+  if (reason === undefined || (syscall === undefined && errcode === undefined)) return thrown
   return new TuttiError(
     'failed_precondition',
     `The folder ${folder} cannot be used: ${thrown.message}.`,
-    { folder, next: nextOf[code] ?? 'make it a folder that you may write to, or name another' },
+    { folder, next: nextOf[reason] ?? 'make it a folder that you may write to, or name another' },
     thrown,
   )
 }
@@ -132,7 +135,12 @@ async function catchUp(
   await sync.take(events)
 }
 
-async function stay(request: SyncRequest, sync: FolderSync, state: SyncState): Promise<void> {
+async function stay(
+  request: SyncRequest,
+  sync: FolderSync,
+  state: SyncState,
+  tree: LocalTree,
+): Promise<void> {
   const { client, bcId, folder, say, signal } = request
   const queue: PositionedEvent[] = []
   let isDue = false
@@ -166,6 +174,7 @@ async function stay(request: SyncRequest, sync: FolderSync, state: SyncState): P
     isDue = true
     wake()
   })
+  watcher.follow(tree.folders())
   let everyMs = scanMs
   let scannedAt = performance.now()
   try {
@@ -191,6 +200,7 @@ async function stay(request: SyncRequest, sync: FolderSync, state: SyncState): P
       await patiently(request, () => sync.settle(all ? 'all' : 'told'))
       sync.report(false)
       if (all) {
+        watcher.follow(tree.folders())
         scannedAt = performance.now()
         everyMs = Math.max(scanMs, 10 * (scannedAt - started))
       }
@@ -198,29 +208,12 @@ async function stay(request: SyncRequest, sync: FolderSync, state: SyncState): P
     }
   } finally {
     ended.abort()
-    watcher?.close()
+    watcher.close()
     await reader
   }
   if (signal.aborted) throw new TuttiError('cancelled', 'The sync was ended.')
   if (failure) throw failure
   say("The agent's log is closed: nothing more will come.")
-}
-
-/** Only hastens what the next look finds; where it cannot be had, nothing is lost. */
-function watchFolder(folder: string, changed: () => void): FSWatcher | undefined {
-  try {
-    const watcher = watch(
-      folder,
-      { recursive: true, persistent: false, encoding: 'utf8' },
-      (_event, name) => {
-        if (name === null || !/^\.(tutti|git)(\/|$)/.test(name)) changed()
-      },
-    )
-    watcher.on('error', () => watcher.close())
-    return watcher
-  } catch {
-    return undefined
-  }
 }
 
 function diskIgnoresCase(folder: string): boolean {

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { createReadStream, lstatSync, readFileSync, readlinkSync } from 'node:fs'
 import type { BlobContent, TuttiClient } from '@tutti/client'
 import { limits, TuttiError, type BlobId, type CrashPoint } from '@tutti/core'
 import { blobIdToBytes } from '@tutti/protocol/wire'
-import { pathBytes, type StatTuple } from '@tutti/workspace'
+import { pathBytes, readStableFile, readStableLink, type StatTuple } from '@tutti/workspace'
 import type { LocalTree } from './local-tree.ts'
 import { changedMeanwhile } from './local-writer.ts'
 import type { PathState } from './path-state.ts'
+import { readChunks } from './read-chunks.ts'
 
 /** A path of the folder that goes to the agent. */
 export interface LocalChange {
@@ -37,7 +37,7 @@ export interface SendDeps {
 
 const [filesAtOnce, uploadsAtOnce] = [500, 4]
 /** Up to here a content is read before it is sent. */
-const wholeBytes = 1 << 20
+const wholeBytes = 1n << 20n
 const retryMs = 500
 
 /** Contents first, then the paths that name them: what is in the log is in the store. What is deleted makes room first. */
@@ -70,36 +70,56 @@ const deletedFirst = (left: LocalChange, right: LocalChange): number =>
   Number(left.local !== undefined) - Number(right.local !== undefined)
 
 /** Why the content cannot be sent now; undefined when the store has it. */
-async function store(
-  { client, tree, signal }: SendDeps,
-  { key, local, stat }: LocalChange,
-): Promise<string | undefined> {
+async function store({ client, tree, signal }: SendDeps, change: LocalChange): Promise<string | undefined> {
+  const { local, stat } = change
   if (!local || !('hash' in local)) return undefined
   if (stat && stat.size > BigInt(limits.maxFileBytes))
     return `it is larger than ${limits.maxFileBytes} bytes; make it smaller, or add it to .gitignore`
-  if (tree.blockedBy(key) !== undefined) return changedMeanwhile
   try {
-    await (await client()).blobs.store(local.hash, contentOf(tree.path(key), local.mode === '120000'), signal)
+    await (await client()).blobs.store(local.hash, contentOf(tree, change), signal)
     return undefined
   } catch (thrown) {
-    const { code } = thrown as { code?: string }
-    // Other bytes by now, or none: the next look finds what it has become.
-    if (code === 'invalid_argument' || code === 'ENOENT') return changedMeanwhile
+    // The next look finds what it has become.
+    if (thrown instanceof TuttiError && thrown.code === 'invalid_argument') return changedMeanwhile
     throw thrown
   }
 }
 
-function contentOf(path: Buffer, isLink: boolean): BlobContent {
-  const size = isLink ? 0 : lstatSync(path).size
-  if (!isLink && size > wholeBytes) return { size, bytes: () => createReadStream(path) }
-  const bytes = isLink ? readlinkSync(path, { encoding: 'buffer' }) : readFileSync(path)
-  return {
-    size: bytes.length,
-    async *bytes() {
-      yield bytes
-    },
+/** @throws TuttiError `invalid_argument`, as the server does for other bytes, when something else is there than was looked at */
+function contentOf(tree: LocalTree, { key, local, stat }: LocalChange): BlobContent {
+  const path = tree.path(key)
+  try {
+    if (tree.blockedBy(key) !== undefined) throw new Error('not in the folder')
+    const size = stat?.size ?? 0n
+    if (size > wholeBytes) return { size: Number(size), bytes: () => largeContent(path, Number(size)) }
+    const isLink = local?.mode === '120000'
+    const { bytes } = isLink ? readStableLink(path) : readStableFile(path, Number(wholeBytes))
+    return {
+      size: bytes.length,
+      async *bytes() {
+        yield bytes
+      },
+    }
+  } catch (error) {
+    throw otherBytes(error)
   }
 }
+
+async function* largeContent(path: Buffer, size: number): AsyncGenerator<Uint8Array> {
+  let length = 0
+  try {
+    for await (const chunk of readChunks(path, size)) {
+      length += chunk.length
+      yield chunk
+    }
+  } catch (error) {
+    throw otherBytes(error)
+  }
+  // The server would wait for the rest.
+  if (length < size) throw otherBytes()
+}
+
+const otherBytes = (cause?: unknown) => new TuttiError('invalid_argument', changedMeanwhile, {}, cause)
 
 /** Under one key, however often it takes: an answer that is lost changes nothing. */
 async function append({ client, bcId, signal }: SendDeps, changes: readonly LocalChange[]): Promise<string> {

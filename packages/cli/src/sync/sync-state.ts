@@ -7,10 +7,23 @@ import type { PathState } from './path-state.ts'
 /** The folder of a synced folder that is ours, in both directions: nothing in it is ever sent, nothing of the agent's written there. */
 export const stateFolder = '.tutti'
 
+/** SQLite's `errcode`. */
+export const diskFull = 13
+
 /** What the last sync knew of one path. Keys are path keys. */
 export interface KnownState {
   readonly remote: PathState
   readonly base: PathState
+}
+
+/** Deletions of the user's that go on. */
+export interface Deletions {
+  /** When the last was sent, in milliseconds; `Infinity` while it is asked whether more may be. */
+  readonly lastMs: number
+  /** How many paths are at stake: those agreed on when the deletions began, and what the agent has brought or taken away since. */
+  readonly before: number
+  /** Those of them that are in the folder no more. */
+  readonly gone: readonly string[]
 }
 
 /** What is known of a synced folder, durable from one run to the next. All that belongs together is written in one step. */
@@ -29,6 +42,10 @@ export interface SyncState {
   failures(): (readonly [key: string, detail: string])[]
   /** Paths below this one that the agent's workspace has. */
   below(key: string): string[]
+  /** How many paths are agreed on. */
+  agreed(): number
+  deletions(): Deletions | undefined
+  isAtStake(key: string): boolean
   /** Runs the changes as one step. */
   change(work: (write: StateWriter) => void): void
   close(): void
@@ -45,6 +62,12 @@ export interface StateWriter {
   acked(commandId: string): void
   failed(commandId: string, key: string, detail: string): void
   clearPending(): void
+  /** All that is agreed on now is at stake. */
+  deletionsBegin(atMs: number): void
+  deletionsAt(atMs: number): void
+  deletionsAllowed(): void
+  /** What the agent has brought is at stake too while deletions go on, and what it has taken away no longer. */
+  atStake(key: string, isThere: boolean): void
 }
 
 /**
@@ -81,6 +104,11 @@ export function openSyncState(folder: string, bcId: string): SyncState {
     placing: db.prepare('SELECT key, mode, hash FROM placing'),
     pending: db.prepare('SELECT 1 FROM pending WHERE key = ? LIMIT 1'),
     failures: db.prepare('SELECT key, detail FROM failed JOIN pending USING (command_id, key)'),
+    agreed: db.prepare('SELECT count(*) AS count FROM paths WHERE base_mode IS NOT NULL'),
+    deletionsAt: db.prepare("SELECT value FROM facts WHERE name = 'deletions_at'"),
+    before: db.prepare('SELECT count(*) AS count FROM at_stake'),
+    gone: db.prepare('SELECT key FROM at_stake LEFT JOIN paths USING (key) WHERE base_mode IS NULL'),
+    isAtStake: db.prepare('SELECT 1 FROM at_stake WHERE key = ?'),
     // '0' comes after '/'.
     below: db.prepare(
       "SELECT key FROM paths WHERE key > ?1 || '/' AND key < ?1 || '0' AND remote_mode IS NOT NULL",
@@ -102,6 +130,14 @@ export function openSyncState(folder: string, bcId: string): SyncState {
     triedAnew: db.prepare('DELETE FROM failed WHERE key = ? AND command_id <> ?'),
     failed: db.prepare('INSERT OR REPLACE INTO failed VALUES (?, ?, ?)'),
     clear: db.prepare('DELETE FROM pending'),
+    deletionsAt: db.prepare("INSERT OR REPLACE INTO facts VALUES ('deletions_at', ?)"),
+    deletionsOver: db.prepare("DELETE FROM facts WHERE name = 'deletions_at'"),
+    nothingAtStake: db.prepare('DELETE FROM at_stake'),
+    allAtStake: db.prepare('INSERT INTO at_stake SELECT key FROM paths WHERE base_mode IS NOT NULL'),
+    atStake: db.prepare(
+      "INSERT OR IGNORE INTO at_stake SELECT ? WHERE EXISTS (SELECT 1 FROM facts WHERE name = 'deletions_at')",
+    ),
+    notAtStake: db.prepare('DELETE FROM at_stake WHERE key = ?'),
   }
   const fields = (state: PathState): [SQLInputValue, SQLInputValue] => [
     state?.mode ?? null,
@@ -126,6 +162,17 @@ export function openSyncState(folder: string, bcId: string): SyncState {
     acked: (commandId) => void write.acked.run(commandId),
     failed: (commandId, key, detail) => void write.failed.run(commandId, key, detail),
     clearPending: () => void write.clear.run(),
+    deletionsBegin(atMs) {
+      write.nothingAtStake.run()
+      write.allAtStake.run()
+      write.deletionsAt.run(String(atMs))
+    },
+    deletionsAt: (atMs) => void write.deletionsAt.run(String(atMs)),
+    deletionsAllowed() {
+      write.nothingAtStake.run()
+      write.deletionsOver.run()
+    },
+    atStake: (key, isThere) => void (isThere ? write.atStake : write.notAtStake).run(key),
   }
   return {
     temporaries,
@@ -142,6 +189,14 @@ export function openSyncState(folder: string, bcId: string): SyncState {
       read.placing.all().map((row) => [String(row['key']), stateOf(row['mode'], row['hash'])] as const),
     isPending: (key) => read.pending.get(key) !== undefined,
     failures: () => read.failures.all().map((row) => [String(row['key']), String(row['detail'])] as const),
+    agreed: () => Number(read.agreed.get()!['count']),
+    deletions() {
+      const at = read.deletionsAt.get()?.['value']
+      if (at === undefined) return undefined
+      const gone = read.gone.all().map((row) => String(row['key']))
+      return { lastMs: Number(at), before: Number(read.before.get()!['count']), gone }
+    },
+    isAtStake: (key) => read.isAtStake.get(key) !== undefined,
     below: (key) => read.below.all(key).map((row) => String(row['key'])),
     change(work) {
       db.exec('BEGIN')
@@ -149,7 +204,8 @@ export function openSyncState(folder: string, bcId: string): SyncState {
         work(writer)
         db.exec('COMMIT')
       } catch (error) {
-        db.exec('ROLLBACK')
+        // A disk that is full has ended it.
+        if (db.isTransaction) db.exec('ROLLBACK')
         throw error
       }
     },
@@ -185,14 +241,16 @@ function openDatabase(path: string, folder: string): DatabaseSync {
       'CREATE TABLE IF NOT EXISTS failed (command_id TEXT NOT NULL, key TEXT PRIMARY KEY, detail TEXT NOT NULL) STRICT',
     )
     db.exec('CREATE TABLE IF NOT EXISTS placing (key TEXT PRIMARY KEY, mode TEXT, hash TEXT) STRICT')
+    db.exec('CREATE TABLE IF NOT EXISTS at_stake (key TEXT PRIMARY KEY) STRICT')
     db.exec('CREATE INDEX IF NOT EXISTS pending_key ON pending (key)')
     db.exec('COMMIT')
     checkFormat(db, folder)
     return db
   } catch (error) {
     db.close()
-    if (error instanceof TuttiError) throw error
-    if ((error as { errcode?: number }).errcode === 5)
+    const { errcode } = error as { errcode?: number }
+    if (error instanceof TuttiError || errcode === diskFull) throw error
+    if (errcode === 5)
       throw refused(folder, `Another sync has the folder ${folder}.`, 'end it first, or leave it to it')
     throw refused(folder, `What is known of ${folder} cannot be read: ${path}.`, another, error)
   }
