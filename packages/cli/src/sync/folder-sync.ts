@@ -184,10 +184,10 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
       return await writer.place(key, remote, await writer.prepare(content), local)
     } catch (thrown) {
       // What the base commit has is in no blob; it comes with a whole reading.
-      if (thrown instanceof TuttiError && thrown.code === 'not_found') {
-        needsReading ||= !readFor.has(key)
+      if (thrown instanceof TuttiError && ['not_found', 'data_loss'].includes(thrown.code)) {
+        needsReading ||= thrown.code === 'not_found' && !readFor.has(key)
         readFor.add(key)
-        return 'its content cannot be had now; `tutti agent recover ID --verify` says what the stores have lost'
+        return `its content (${hash}) cannot be had now; \`tutti agent recover ${bcId} --verify\` says what the stores have lost`
       }
       throw thrown
     }
@@ -230,11 +230,12 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
   async function keep(read: readonly RemotePath[], names: Map<string, string>): Promise<void> {
     const same: [string, PathState][] = []
     const takes: (Take & Pick<RemotePath, 'content'>)[] = []
-    for (const { key, state: remote, content } of read) {
+    for (const { key, state: remote, content, isLost } of read) {
+      if (isLost) readFor.add(key)
       const local = await tree.look(key)
       const decision = decide({ remote, local: local.state, base: state.get(key).base })
       if (decision === 'none' || decision === 'agree') same.push([key, remote])
-      if (decision === 'take' && !local.unknown) takes.push({ key, remote, local, content })
+      if (decision === 'take' && !local.unknown && !isLost) takes.push({ key, remote, local, content })
     }
     await crashPoint('sync.log', async () =>
       state.change((write) => {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { TuttiClient } from '@tutti/client'
 import { TuttiError } from '@tutti/core'
 import type { WorkspaceEntry, WorkspaceSummary } from '@tutti/proto'
+import { blobIdFromBytes } from '@tutti/protocol/wire'
 import { pathKey } from '@tutti/workspace'
 import type { LocalWriter } from './local-writer.ts'
 import type { PathState } from './path-state.ts'
@@ -11,6 +12,8 @@ export interface RemotePath {
   readonly key: string
   readonly state: NonNullable<PathState>
   readonly content: string | Uint8Array
+  /** The stores have lost the content. */
+  readonly isLost: boolean
 }
 
 /** A link's target is a path. */
@@ -27,7 +30,7 @@ export async function* readRemote(
   writer: LocalWriter,
   signal: AbortSignal,
 ): AsyncGenerator<RemotePath, WorkspaceSummary> {
-  const parts = client.agents.readWorkspace({ bcId }, { signal })[Symbol.asyncIterator]()
+  const parts = client.agents.readWorkspace({ bcId, allowLost: true }, { signal })[Symbol.asyncIterator]()
   let next = await parts.next()
   const content = async function* (): AsyncGenerator<Uint8Array> {
     for (
@@ -51,11 +54,12 @@ export async function* readRemote(
 }
 
 async function pathOf(
-  { path, mode }: WorkspaceEntry,
+  { path, mode, lostHash }: WorkspaceEntry,
   content: AsyncIterable<Uint8Array>,
   writer: LocalWriter,
 ): Promise<RemotePath> {
   const key = pathKey(path)
+  const isLost = lostHash.length > 0
   const digest = createHash('sha256')
   const hashed = async function* () {
     for await (const chunk of content) {
@@ -63,12 +67,19 @@ async function pathOf(
       yield chunk
     }
   }
-  if (mode === '040000') {
+  if (mode === '040000' || isLost) {
     for await (const _ of hashed()) void _
-    return { key, state: { mode }, content: new Uint8Array() }
+    const state: PathState =
+      mode === '040000' ? { mode } : { mode: mode as '100644', hash: blobIdFromBytes(lostHash) }
+    return { key, state, content: new Uint8Array(), isLost }
   }
   const kept = mode === '120000' ? await collect(hashed()) : await writer.prepare(hashed())
-  return { key, state: { mode: mode as '100644', hash: `sha256_${digest.digest('hex')}` }, content: kept }
+  return {
+    key,
+    state: { mode: mode as '100644', hash: `sha256_${digest.digest('hex')}` },
+    content: kept,
+    isLost,
+  }
 }
 
 async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
