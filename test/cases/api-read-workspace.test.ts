@@ -7,6 +7,7 @@ import { Code } from '@connectrpc/connect'
 import { mirrorRefs, type AgentId } from '@tutti/core'
 import { AgentService, RepositoryService } from '@tutti/proto'
 import { encodeOffset, encodeRunEvent, type RunEvent } from '@tutti/protocol'
+import { blobIdToBytes } from '@tutti/protocol/wire'
 import { createTestRepository } from '@tutti/testkit'
 import { startTestApi } from '@tutti/testkit/test-api'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -94,7 +95,7 @@ async function begin() {
     }
     return { commit, objectOf, archive: join(api.dataDir, 'archive', 'commits', commit.slice(0, 2)) }
   }
-  return { bcId, baseCommit, write, changed, change, read, missing, verify, checkpoint, mirror }
+  return { api, hash, bcId, baseCommit, write, changed, change, read, missing, verify, checkpoint, mirror }
 }
 
 test('a checkpoint that is lost is passed over: what it had comes from the changes', async () => {
@@ -112,6 +113,30 @@ test('all paths whose content is in no store are told of, whatever their number'
   )
   expect(await missing()).toEqual(names.map((name) => `${name} special`))
 })
+
+test.each(['missing', 'damaged'] as const)(
+  'a content that is %s comes as its hash where the request allows it, after it the others',
+  async (how) => {
+    const { api, hash, bcId, write, change, read, verify } = await begin()
+    const other = await api.blobs.put(Buffer.from('other'), never)
+    await write(change('lost'), { ...change('there'), hash: other, size: 5 } as RunEvent)
+    const digest = await verify()
+    damage[how](join(api.dataDir, 'blobs', hash.slice(7, 9), hash))
+    const parts: unknown[] = []
+    for await (const { part } of api.client(AgentService).readWorkspace({ bcId, allowLost: true }))
+      parts.push(part.case === 'content' ? Buffer.from(part.value).toString() : part.value)
+    const path = (name: string) => Uint8Array.from(Buffer.from(name))
+    expect(parts).toMatchObject([
+      { path: path('old') },
+      'old',
+      { path: path('lost'), size: 3n, lostHash: blobIdToBytes(hash) },
+      { path: path('there'), lostHash: new Uint8Array() },
+      'other',
+      { manifestDigest: digest },
+    ])
+    await expect(read()).rejects.toMatchObject({ code: Code.DataLoss })
+  },
+)
 
 const damage = {
   missing: (path: string) => rmSync(path),

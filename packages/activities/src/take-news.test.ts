@@ -1,8 +1,22 @@
+import type { RecoveryEvent } from '@tutti/protocol'
 import { afterEach, expect, test } from 'vitest'
+import { takeNews } from './take-news.ts'
 import { captureNow, createTestHost, runInside, type TestHost } from './test-host.ts'
 
 let host: TestHost
 afterEach(() => host?.remove())
+
+test('what could not be read is not told as gone', () => {
+  const missing = [
+    { path: 'shut', reason: 'unreadable' },
+    { path: 'big', reason: 'too_large' },
+    { path: '.git', reason: 'unreadable' },
+  ] as const
+  const recovery = { reason: 'lost', missing } as unknown as RecoveryEvent
+  expect(takeNews({ recovery, untold: new Set() })).toMatch(
+    / Not there any more: "big", ".git"\. Could not be read, so as last read, if ever: "shut"\.\n\n$/,
+  )
+})
 
 test('an agent is told once that its sandbox was lost, and what is not there any more', async () => {
   host = await createTestHost({ files: { kept: 'k' }, maxFileBytes: 1000 })

@@ -23,14 +23,18 @@ function replaced({ reason, capturedAt, missing, moreMissing = 0 }: RecoveryEven
     reason === 'lost'
       ? `Your sandbox was lost and made again from ${since}: what was written after that is gone.`
       : 'You have another sandbox.'
-  const absent =
-    missing.length > 0
-      ? ` Not there any more: ${shown(
-          missing.map(({ path }) => path),
-          moreMissing,
+  const told = (words: string, paths: RecoveryEvent['missing'], more = 0) =>
+    paths.length + more === 0
+      ? ''
+      : ` ${words}: ${shown(
+          paths.map(({ path }) => path),
+          more,
         )}.`
-      : ''
-  return `${what} Programs that ran in the one before have ended.${absent}`
+  const { unread = [], absent = [] } = Object.groupBy(missing, ({ path, reason }) =>
+    reason === 'unreadable' && !/^\.git(\/|$)/.test(path) ? 'unread' : 'absent',
+  )
+  const gone = told('Not there any more', absent, moreMissing)
+  return `${what} Programs that ran in the one before have ended.${gone}${told('Could not be read, so as last read, if ever', unread)}`
 }
 
 function changed(paths: readonly string[]): string {

@@ -11,6 +11,8 @@ export interface EnsembleResult {
   readonly pull_request: PullRequestResult | null
   /** Beside the reason `delivery_failed`: what stood in the way, and what to do; absent otherwise. */
   readonly delivery_failure?: DeliveryFailureResult
+  /** What the stores have lost of it, and what to do; absent when it is whole. */
+  readonly missing?: string
   /** Milliseconds spent in each phase, by name. */
   readonly timings: Readonly<Record<string, number>>
 }

@@ -19,25 +19,31 @@ import {
 } from '@tutti/protocol/wire'
 import type { AgentRow } from '@tutti/store'
 
+/** What an agent was started with, and in words what of it is lost. */
+export interface AgentSettings {
+  readonly config: AgentConfig | undefined
+  readonly missing: string
+}
+
 /** An agent as `aiserver.v1.BackgroundComposer` (seed 001). */
-export function toComposer(row: AgentRow, config: AgentConfig): BackgroundComposer {
+export function toComposer(row: AgentRow, { config, missing }: AgentSettings): BackgroundComposer {
   return create(BackgroundComposerSchema, {
     bcId: row.bcId,
     name: row.title,
     ...wireStatus(row),
     source: sourceToWire(sourceOf(row)),
     repository: row.repository,
-    ref: config.ref,
+    ref: config?.ref ?? '',
     branchName: row.branch ?? '',
     prUrl: row.prUrl ?? '',
     createdAtMs: BigInt(row.createdAt),
     updatedAtMs: BigInt(row.updatedAt),
-    tutti: toExtensions(row),
+    tutti: toExtensions(row, missing),
   })
 }
 
 /** An agent as `tutti.v1.Agent`. */
-export function toAgent(row: AgentRow, config: AgentConfig): Agent {
+export function toAgent(row: AgentRow, { config, missing }: AgentSettings): Agent {
   const { status, workflowStatus } = wireStatus(row)
   const waiting = row.state.queue.length + (row.state.current ? 1 : 0)
   return create(AgentSchema, {
@@ -45,10 +51,10 @@ export function toAgent(row: AgentRow, config: AgentConfig): Agent {
     title: row.title,
     status,
     workflowStatus,
-    state: toExtensions(row),
-    repository: { location: repositoryCase(row.repository), ref: config.ref },
+    state: toExtensions(row, missing),
+    repository: { location: repositoryCase(row.repository), ref: config?.ref ?? '' },
     baseCommit: row.baseCommit ?? '',
-    agent: { spec: row.agentSpec, promptSuffix: config.promptSuffix },
+    agent: { spec: row.agentSpec, promptSuffix: config?.promptSuffix ?? '' },
     filesChanged: row.filesChanged,
     ...(row.prUrl ? { pullRequest: { url: row.prUrl, branch: row.branch ?? '', bcId: row.bcId } } : {}),
     completedTurns: Math.max(row.turns - waiting, 0),
@@ -66,7 +72,7 @@ export const wireStatus = (row: Pick<AgentRow, 'state' | 'hadSandbox' | 'ensembl
   ensembleStatus: row.ensembleId ? EnsembleStatus.CHILD : EnsembleStatus.UNSPECIFIED,
 })
 
-export function toExtensions(row: AgentRow): AgentExtensions {
+export function toExtensions(row: AgentRow, missing = ''): AgentExtensions {
   const { state, openQuestion } = row
   return create(AgentExtensionsSchema, {
     paused: state.paused,
@@ -75,6 +81,7 @@ export function toExtensions(row: AgentRow): AgentExtensions {
     ensembleId: row.ensembleId ?? '',
     incarnation: row.incarnation,
     commit: row.commit ?? '',
+    missing,
     ...(openQuestion ? { question: questionToWire(openQuestion) } : {}),
   })
 }

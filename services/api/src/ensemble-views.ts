@@ -21,9 +21,12 @@ import type { EnsembleProgress } from './ensemble-progress.ts'
 export interface EnsembleParts {
   readonly row: EnsembleRow
   readonly children: readonly AgentRow[]
-  readonly config: EnsembleConfig
-  readonly childConfigs: readonly AgentConfig[]
-  readonly prompt: string
+  /** These are absent where they are lost. */
+  readonly config: EnsembleConfig | undefined
+  readonly childConfigs: readonly (AgentConfig | undefined)[]
+  readonly prompt: string | undefined
+  /** In words what is. */
+  readonly missing: string
   /** What has been stored of the result; absent while there is none. */
   readonly result?: EnsembleResult
   readonly progress: EnsembleProgress
@@ -52,6 +55,7 @@ export function toEnsemble(parts: EnsembleParts): Ensemble {
     attempts,
     phases: [...progress.phases],
     spec: specInit(parts),
+    missing: parts.missing,
     baseCommit: children.find(({ baseCommit }) => baseCommit)?.baseCommit ?? '',
     ...(synthesis
       ? {
@@ -145,13 +149,20 @@ function reportInit({ report }: EnsembleResult) {
 const modes = { none: PullRequestMode.NONE, draft: PullRequestMode.DRAFT, ready: PullRequestMode.READY }
 
 /** As it was asked for, with the defaults that were filled in. */
-function specInit({ config, children, childConfigs, prompt }: EnsembleParts) {
-  return {
+function specInit({ row, config, children, childConfigs, prompt = '' }: EnsembleParts) {
+  const known = {
     prompt,
-    repository: { location: repositoryCase(config.repository), ref: config.ref },
+    repository: { location: repositoryCase(row.repository), ref: config?.ref ?? '' },
     count: children.length,
-    agents: childConfigs.map(({ agentSpec, promptSuffix }) => ({ spec: agentSpec, promptSuffix })),
-    strategy: config.strategy,
+    strategy: row.strategy,
+    agents: children.map(({ agentSpec }, index) => ({
+      spec: agentSpec,
+      promptSuffix: childConfigs[index]?.promptSuffix ?? '',
+    })),
+  }
+  if (!config) return known
+  return {
+    ...known,
     checkCommand: config.checkCommand,
     setupCommand: config.setupCommand,
     pullRequest: modes[config.delivery.mode],

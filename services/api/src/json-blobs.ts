@@ -42,7 +42,7 @@ export function createJsonBlobs({
     async getText(id, signal) {
       const bytes = await blobs.get(id, signal).catch((error: unknown) => {
         if (error instanceof TuttiError && error.code === 'not_found') {
-          throw new TuttiError('data_loss', `Blob ${id} is gone.`, { id }, error)
+          throw new TuttiError('data_loss', `Blob ${id} is gone; put it back from a backup.`, { id }, error)
         }
         throw error
       })
@@ -56,6 +56,6 @@ function parse<T>(id: BlobId, text: string): T {
   try {
     return JSON.parse(text) as T
   } catch (cause) {
-    throw new TuttiError('data_loss', `Blob ${id} is not JSON.`, { id }, cause)
+    throw new TuttiError('data_loss', `Blob ${id} is not JSON; restore it from a backup.`, { id }, cause)
   }
 }

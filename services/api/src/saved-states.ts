@@ -54,7 +54,12 @@ export function createSavedStates(deps: { blobs: BlobStore; blobRefs: BlobRefCat
     async loadBlob(blobId, signal) {
       const bytes = await blobs.get(blobId, signal).catch((error: unknown) => {
         if (!isGone(error)) throw error
-        throw new TuttiError('data_loss', `The stored state ${blobId} is gone.`, { id: blobId }, error)
+        throw new TuttiError(
+          'data_loss',
+          `The stored state ${blobId} is gone; the next turn makes it anew.`,
+          { id: blobId },
+          error,
+        )
       })
       return decodeCloudAgentState(bytes)
     },

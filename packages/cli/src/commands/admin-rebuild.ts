@@ -4,7 +4,7 @@ import type { Cli } from '../cli.ts'
 import type { CliContext } from '../context.ts'
 import { examples } from '../examples.ts'
 import { isTextOutput } from '../output/output.ts'
-import { safeLine } from '../output/terminal-text.ts'
+import { rebuiltLine } from '../output/rebuilt-line.ts'
 import { openDataFolder } from '../stack/data-folder.ts'
 import { createLocks, isRefused } from '../stack/locks.ts'
 
@@ -42,11 +42,7 @@ async function rebuild(context: CliContext): Promise<number> {
       const logs = []
       for await (const log of parts.rebuild(stores, signal)) {
         logs.push(log)
-        if (!isTextOutput(output)) continue
-        const what = log.there ? 'is there' : 'rebuilt'
-        output.line(
-          `${log.log}: ${what}, ${log.last} events${log.problem ? `; not whole: ${safeLine(log.problem)}` : ''}`,
-        )
+        if (isTextOutput(output)) output.line(rebuiltLine(log))
       }
       if (!isTextOutput(output)) output.json({ logs })
       else if (logs.length === 0) output.line('there is no log in the archive')

@@ -14,7 +14,7 @@ export function addAgentWorkspace(agent: Command, cli: Cli): void {
   agent
     .command('workspace <id>')
     .description("write an agent's files into a folder: those of now, or of any position of its log")
-    .requiredOption('--to <dir>', 'a folder that is not there yet, or is empty')
+    .requiredOption('--to <dir>', 'a folder that is not there yet, or is empty and then stays what it is')
     .option('--at <offset>', 'as of this offset (offset_key of a line of `tutti agent events -o jsonl`)')
     .addHelpText(
       'after',

@@ -64,6 +64,7 @@ export function ensembleResult(ensemble: Ensemble): EnsembleResult {
         detail: ensemble.deliveryDetail,
       },
     }),
+    ...(ensemble.missing !== '' && { missing: ensemble.missing }),
     timings: phaseTimes(ensemble),
   }
 }

@@ -34,6 +34,12 @@ const failed = {
   },
 }
 
+test('what the stores have lost of it is said', () => {
+  expect(summary({ missing: 'Its result: gone; put it back.' })).toContain(
+    'It is not whole. Its result: gone; put it back.',
+  )
+})
+
 test('a failure shows the end of its output, once for those that failed alike, and the command that shows more', () => {
   expect(summary(failed).join('\n')).toMatchInlineSnapshot(`
     "

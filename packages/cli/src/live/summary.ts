@@ -1,5 +1,6 @@
 import { deliveryFailures, reasons, type DeliveryFailure, type Reason } from '@tutti/core'
 import type { Ensemble } from '@tutti/proto'
+import { missingText } from '../output/agent-lines.ts'
 import { outputTail } from '../output/output-tail.ts'
 import { patchOverview } from '../output/patch-overview.ts'
 import { table } from '../output/table.ts'
@@ -32,6 +33,7 @@ export function renderSummary(ensemble: Ensemble, options: SummaryOptions): stri
     '',
     `${color(paint.bold(phase))}${first.slice(phase.length)}`,
     ...rest,
+    ...(ensemble.missing === '' ? [] : wrap(`It ${missingText(ensemble.missing)}`, width)),
     ...section(
       'Phases',
       table(Object.entries(phaseTimes(ensemble)).map(([name, ms]) => [`  ${name}`, formatDuration(ms)])),

@@ -72,6 +72,20 @@ test('the list and the log say it too, and only of agents that stand still', () 
   expect(eventText({ ...status, status: 'RUNNING' })?.text).not.toContain(on)
 })
 
+test('what the stores have lost of an agent is said of that agent, in a list below all', () => {
+  const missing = 'Its settings: Blob sha256_0 is gone; put it back.\u001b'
+  const partial = create(AgentSchema, { bcId: 'bc-1', title: 'Fix', state: { missing } })
+  const lines = agentTable([partial, create(AgentSchema, { bcId: 'bc-2', state: {} })], 0)
+  const said = 'is not whole. Its settings: Blob sha256_0 is gone; put it back.\\x1b'
+  expect(lines.slice(1)).toEqual([
+    expect.stringMatching(/^bc-1 .*Fix$/),
+    expect.stringMatching(/^bc-2/),
+    '',
+    `bc-1 ${said}`,
+  ])
+  expect(agentDetails(partial, 0).at(-1)).toBe(`It ${said}`)
+})
+
 test('an agent without a sandbox yet has none', () => {
   const state = { incarnation: 1 }
   const shown = (status: BackgroundComposerStatus) =>

@@ -50,8 +50,15 @@ export function agentTable(agents: readonly Agent[], now: number): string[] {
     const paused = stuck.every(({ state }) => state?.paused === true)
     lines.push('', `Where turns wait in ERROR, ${wayOn(paused, 'ID')}; "tutti agent get ID" says more.`)
   }
+  const partial = agents.flatMap(({ bcId, state }) =>
+    state !== undefined && state.missing !== '' ? [`${safeLine(bcId)} ${missingText(state.missing)}`] : [],
+  )
+  if (partial.length > 0) lines.push('', ...partial)
   return lines
 }
+
+/** What the server cannot show of something, as it says it. */
+export const missingText = (missing: string): string => `is not whole. ${safeLine(missing)}`
 
 function sandboxText({ status, state }: Agent): string {
   if (status === BackgroundComposerStatus.CREATING) return 'none yet: it waits for a slot, or is being made'
@@ -88,6 +95,7 @@ export function agentDetails(agent: Agent, now: number): string[] {
       lines.push(`By default: ${safeLine(state.question.defaultAnswer)}`)
     lines.push(`Answer with: ${answerCommand(agent.bcId)}`)
   }
+  if (state !== undefined && state.missing !== '') lines.push('', `It ${missingText(state.missing)}`)
   if (agent.detail !== '') lines.push('', safeText(agent.detail.trimEnd(), { colors: false }))
   const ways = state && isInError(agent) ? waysOn(state, safeLine(agent.bcId)) : undefined
   if (ways !== undefined) lines.push('', ways)

@@ -44,7 +44,11 @@ test.each<[string, RunEvent, string[]]>([
       index: 'restored',
       manifestDigest: 'd',
       proven: true,
-      missing: [],
+      missing: [
+        { path: 'shut', reason: 'unreadable' },
+        { path: 'big', reason: 'too_large' },
+        { path: '.git', reason: 'unreadable' },
+      ],
       steps: [{ name: 'put_back', ms: 5 }],
     },
     [
@@ -52,6 +56,9 @@ test.each<[string, RunEvent, string[]]>([
       'recovery    passed over: checkpoint c3 is lost or damaged',
       'recovery    passed over: checkpoint c2 is lost or damaged',
       'recovery    index restored, digest as recorded',
+      'recovery    as it was last read, if ever: shut (unreadable)',
+      'recovery    not there: big (too_large)',
+      'recovery    not there: .git (unreadable)',
       'recovery    put_back 5 ms',
     ],
   ],

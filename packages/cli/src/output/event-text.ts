@@ -1,5 +1,6 @@
 import type { CheckResult } from '@tutti/core'
 import type { RecoveryEvent, RunEvent, ShellOutput } from '@tutti/protocol'
+import { leftOutText } from './left-out-text.ts'
 import { outputTail } from './output-tail.ts'
 import { shownPath } from './shown-path.ts'
 import { wayOn } from './way-on.ts'
@@ -168,7 +169,7 @@ const occasions: Readonly<Record<RecoveryEvent['reason'], string>> = {
 function recoveryText(event: RecoveryEvent): string {
   const { incarnation, reason, commit, replayed, index, proven, missing, moreMissing } = event
   const { passedOver = [], steps = [] } = event
-  const absent = missing.map((left) => `not there: ${pathText(left)} (${left.reason})`)
+  const absent = missing.map((left) => leftOutText(pathText(left), left.reason))
   if (moreMissing) absent.push(`not there: ${moreMissing} more`)
   return [
     words(`sandbox ${incarnation} ${occasions[reason]}`, commit, `changes replayed: ${replayed}`),

@@ -70,8 +70,6 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
   /** Why a path is not in step, with what to do; and what of it was told. */
   const left = new Map<string, string>()
   const told = new Map<string, string>()
-  /** What the agent's log has and no store any more. */
-  const lost = new Map<string, string>()
 
   /** A content came from nowhere: it is read with the whole workspace, once for each path. */
   let needsReading = false
@@ -199,10 +197,10 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
       return await writer.place(key, remote, await writer.prepare(content), local)
     } catch (thrown) {
       // What the base commit has is in no blob; it comes with a whole reading.
-      if (thrown instanceof TuttiError && thrown.code === 'not_found') {
-        needsReading ||= !readFor.has(key)
+      if (thrown instanceof TuttiError && ['not_found', 'data_loss'].includes(thrown.code)) {
+        needsReading ||= thrown.code === 'not_found' && !readFor.has(key)
         readFor.add(key)
-        return 'its content cannot be had now; `tutti agent recover ID --verify` says what the stores have lost'
+        return `its content (${hash}) cannot be had now; \`tutti agent recover ${bcId} --verify\` says what the stores have lost`
       }
       throw thrown
     }
@@ -248,11 +246,12 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
   async function keep(read: readonly RemotePath[], names: Map<string, string>): Promise<void> {
     const same: [string, PathState][] = []
     const takes: (Take & Pick<RemotePath, 'content'>)[] = []
-    for (const { key, state: remote, content } of read) {
+    for (const { key, state: remote, content, isLost } of read) {
+      if (isLost) readFor.add(key)
       const local = await tree.look(key)
       const decision = decide({ remote, local: local.state, base: state.get(key).base })
       if (decision === 'none' || decision === 'agree') same.push([key, remote])
-      if (decision === 'take' && !local.unknown) takes.push({ key, remote, local, content })
+      if (decision === 'take' && !local.unknown && !isLost) takes.push({ key, remote, local, content })
     }
     await crashPoint('sync.log', async () =>
       state.change((write) => {
@@ -295,7 +294,6 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
           }
           if (next.done) {
             const { offsetKey, pending, missing } = next.value
-            for (const [key, reason] of missing) if (reason === 'expired') lost.set(key, expired)
             const isUntold = untold(missing)
             await crashPoint('sync.log', async () =>
               state.change((write) => {
@@ -380,7 +378,7 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
     },
 
     report(isOver) {
-      const all = new Map([...lost, ...state.failures(), ...left])
+      const all = new Map([...state.failures(), ...left])
       for (const key of told.keys()) if (!all.has(key)) told.delete(key)
       for (const [key, detail] of all) {
         if (told.get(key) === detail || (detail === changedMeanwhile && !isOver)) continue
@@ -392,8 +390,8 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
   }
 
   /** Whether that nothing was read of a path does not say that the agent has deleted it: its content is kept no more, or never was. */
-  function untold(missing: ReadonlyMap<string, string>): (key: string) => boolean {
-    const isBelow = belowAny(new Set([...missing.keys()].map((key) => key.replace(/\/$/, ''))))
+  function untold(missing: ReadonlySet<string>): (key: string) => boolean {
+    const isBelow = belowAny(new Set([...missing].map((key) => key.replace(/\/$/, ''))))
     const rules = tree.rules()
     return (key) => missing.has(key) || isBelow(key) || rules.matches(key)
   }
@@ -407,8 +405,6 @@ export function createFolderSync(deps: FolderSyncDeps): FolderSync {
 
 const unreadable =
   'it cannot be read, is no file, link or folder, or changes all the time; make it one that you may read, or add it to .gitignore'
-
-const expired = 'its content is kept no more, as the agent is expired; what is here stays as it is'
 
 const nothing: LocalPath = { state: undefined, stat: undefined }
 

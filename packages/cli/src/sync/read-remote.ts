@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import type { TuttiClient } from '@tutti/client'
 import { TuttiError } from '@tutti/core'
 import type { WorkspaceEntry, WorkspaceSummary } from '@tutti/proto'
+import { blobIdFromBytes } from '@tutti/protocol/wire'
 import { pathKey } from '@tutti/workspace'
 import type { LocalWriter } from './local-writer.ts'
 import type { PathState } from './path-state.ts'
@@ -11,12 +12,14 @@ export interface RemotePath {
   readonly key: string
   readonly state: NonNullable<PathState>
   readonly content: string | Uint8Array
+  /** The stores have lost the content. */
+  readonly isLost: boolean
 }
 
 /** What of the workspace was read, and what cannot be. */
 export interface ReadSummary extends Pick<WorkspaceSummary, 'offsetKey' | 'pending'> {
-  /** Why the content of now is in no store, by path key; of folders, which have a slash behind them, of all that is in them. */
-  readonly missing: ReadonlyMap<string, string>
+  /** Path keys whose content of now is in no store; a folder, with a slash behind it, stands for all that is in it. */
+  readonly missing: ReadonlySet<string>
 }
 
 /** A link's target is a path. */
@@ -33,7 +36,7 @@ export async function* readRemote(
   writer: LocalWriter,
   signal: AbortSignal,
 ): AsyncGenerator<RemotePath, ReadSummary> {
-  const parts = client.agents.readWorkspace({ bcId }, { signal })[Symbol.asyncIterator]()
+  const parts = client.agents.readWorkspace({ bcId, allowLost: true }, { signal })[Symbol.asyncIterator]()
   let next = await parts.next()
   const content = async function* (): AsyncGenerator<Uint8Array> {
     for (
@@ -43,13 +46,13 @@ export async function* readRemote(
     )
       yield next.value.part.value
   }
-  const missing = new Map<string, string>()
+  const missing = new Set<string>()
   try {
     while (!next.done) {
       const { part } = next.value
       if (part.case === 'summary') return { ...checked(part.value), missing }
       if (part.case === 'missing') {
-        missing.set(pathKey(part.value.path), part.value.reason)
+        missing.add(pathKey(part.value.path))
         next = await parts.next()
       } else if (part.case === 'entry') yield await pathOf(part.value, content(), writer)
       else break
@@ -61,11 +64,12 @@ export async function* readRemote(
 }
 
 async function pathOf(
-  { path, mode }: WorkspaceEntry,
+  { path, mode, lostHash }: WorkspaceEntry,
   content: AsyncIterable<Uint8Array>,
   writer: LocalWriter,
 ): Promise<RemotePath> {
   const key = pathKey(path)
+  const isLost = lostHash.length > 0
   const digest = createHash('sha256')
   const hashed = async function* () {
     for await (const chunk of content) {
@@ -73,12 +77,19 @@ async function pathOf(
       yield chunk
     }
   }
-  if (mode === '040000') {
+  if (mode === '040000' || isLost) {
     for await (const _ of hashed()) void _
-    return { key, state: { mode }, content: new Uint8Array() }
+    const state: PathState =
+      mode === '040000' ? { mode } : { mode: mode as '100644', hash: blobIdFromBytes(lostHash) }
+    return { key, state, content: new Uint8Array(), isLost }
   }
   const kept = mode === '120000' ? await collect(hashed()) : await writer.prepare(hashed())
-  return { key, state: { mode: mode as '100644', hash: `sha256_${digest.digest('hex')}` }, content: kept }
+  return {
+    key,
+    state: { mode: mode as '100644', hash: `sha256_${digest.digest('hex')}` },
+    content: kept,
+    isLost,
+  }
 }
 
 async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {

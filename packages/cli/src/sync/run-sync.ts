@@ -2,13 +2,14 @@ import { lstatSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { followAgentEvents, type TuttiClient } from '@tutti/client'
 import { TuttiError, type CrashPoint } from '@tutti/core'
+import { explainRefusal } from '../workspace/explain-refusal.ts'
 import { createFolderSync, type FolderSync } from './folder-sync.ts'
 import { watchFolder } from './folder-watch.ts'
 import { createLocalTree, type LocalTree } from './local-tree.ts'
 import { createLocalWriter } from './local-writer.ts'
 import type { PositionedEvent } from './remote-view.ts'
 import type { SyncNote } from './sync-note.ts'
-import { diskFull, openSyncState, stateFolder, type SyncState } from './sync-state.ts'
+import { openSyncState, stateFolder, type SyncState } from './sync-state.ts'
 
 export interface SyncRequest {
   /** Asked before every connection. */
@@ -51,7 +52,8 @@ export async function runSync(request: SyncRequest): Promise<number> {
   try {
     return await syncFolder(request)
   } catch (thrown) {
-    throw explained(thrown, request.folder)
+    const { folder } = request
+    throw explainRefusal(thrown, `The folder ${folder}`, { folder })
   }
 }
 
@@ -80,27 +82,6 @@ async function syncFolder(request: SyncRequest): Promise<number> {
   } finally {
     state.close()
   }
-}
-
-/** What a disk refuses of the folder as a whole, as an error of the folder's. */
-function explained(thrown: unknown, folder: string): unknown {
-  if (!(thrown instanceof Error) || thrown instanceof TuttiError) return thrown
-  const { code, syscall, errcode } = thrown as NodeJS.ErrnoException & { errcode?: number }
-  // Of the state in it SQLite tells in its own way.
-  const reason = errcode === diskFull ? 'ENOSPC' : code
-  if (reason === undefined || (syscall === undefined && errcode === undefined)) return thrown
-  return new TuttiError(
-    'failed_precondition',
-    `The folder ${folder} cannot be used: ${thrown.message}.`,
-    { folder, next: nextOf[reason] ?? 'make it a folder that you may write to, or name another' },
-    thrown,
-  )
-}
-
-const nextOf: Readonly<Record<string, string>> = {
-  ENOSPC: 'make room on its disk, then the same command again',
-  EDQUOT: 'make room on its disk, then the same command again',
-  ENOENT: 'put it back where it was, or the same command with a new folder',
 }
 
 /** Somebody who stays waits for what passes; somebody who does not is told. */

@@ -2,13 +2,11 @@ import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:f
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { TuttiError, type BlobId } from '@tutti/core'
+import { sqliteFull } from '../workspace/explain-refusal.ts'
 import type { PathState } from './path-state.ts'
 
 /** The folder of a synced folder that is ours, in both directions: nothing in it is ever sent, nothing of the agent's written there. */
 export const stateFolder = '.tutti'
-
-/** SQLite's `errcode`. */
-export const diskFull = 13
 
 /** What the last sync knew of one path. Keys are path keys. */
 export interface KnownState {
@@ -249,7 +247,7 @@ function openDatabase(path: string, folder: string): DatabaseSync {
   } catch (error) {
     db.close()
     const { errcode } = error as { errcode?: number }
-    if (error instanceof TuttiError || errcode === diskFull) throw error
+    if (error instanceof TuttiError || errcode === sqliteFull) throw error
     if (errcode === 5)
       throw refused(folder, `Another sync has the folder ${folder}.`, 'end it first, or leave it to it')
     throw refused(folder, `What is known of ${folder} cannot be read: ${path}.`, another, error)

@@ -1,13 +1,12 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { create, type MessageInitShape } from '@bufbuild/protobuf'
-import { ReadWorkspaceResponseSchema, type ReadWorkspaceResponse } from '@tutti/proto'
 import { hostilePaths } from '@tutti/testkit'
 import { pathKey } from '@tutti/workspace'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createLocalTree } from '../sync/local-tree.ts'
 import { createLocalWriter } from '../sync/local-writer.ts'
+import { testParts } from './test-parts.ts'
 import { writeWorkspace } from './write-workspace.ts'
 
 let outside: string
@@ -16,25 +15,11 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(outside, { recursive: true, force: true }))
 
-type Entry = readonly [path: string, mode: '100644' | '120000', content: string]
-
-/** A server that says what none of ours does. */
-async function* server(...entries: readonly Entry[]): AsyncGenerator<ReadWorkspaceResponse> {
-  for (const [path, mode, content] of entries) {
-    const size = BigInt(content.length)
-    yield said({ case: 'entry', value: { path: Buffer.from(path), mode, size } })
-    yield said({ case: 'content', value: Buffer.from(content) })
-  }
-  yield said({ case: 'summary', value: {} })
-}
-const said = (part: NonNullable<MessageInitShape<typeof ReadWorkspaceResponseSchema>['part']>) =>
-  create(ReadWorkspaceResponseSchema, { part })
-
 test.each(hostilePaths)(
   'SEC-01 nothing is written into the folder of a user for the path %j',
   async (path) => {
     const folder = join(outside, 'folder')
-    const parts = server(['fine', '100644', '1'], [path, '100644', 'pwned'])
+    const parts = testParts(['fine', '100644', '1'], [path, '100644', 'pwned'])
     await expect(writeWorkspace(parts, folder)).rejects.toMatchObject({ code: 'data_loss' })
     expect(readdirSync(outside)).toEqual([])
 
@@ -45,7 +30,7 @@ test.each(hostilePaths)(
 )
 
 test('SEC-02 nothing is written below a link into the folder of a user', async () => {
-  const parts = server(['out', '120000', outside], ['out/pwn', '100644', 'pwned'])
+  const parts = testParts(['out', '120000', outside], ['out/pwn', '100644', 'pwned'])
   await expect(writeWorkspace(parts, join(outside, 'folder'))).rejects.toMatchObject({ code: 'data_loss' })
   expect(readdirSync(outside)).toEqual([])
 })

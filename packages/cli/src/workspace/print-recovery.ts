@@ -1,6 +1,7 @@
 import { RecoverAgentResponseSchema, type RecoverAgentResponse } from '@tutti/proto'
 import { messageJson } from '../output/message-json.ts'
 import { isTextOutput, type Output } from '../output/output.ts'
+import { leftOutText } from '../output/left-out-text.ts'
 import { shownPath } from '../output/shown-path.ts'
 import { safeLine } from '../output/terminal-text.ts'
 import { cannotHave } from './cannot-have.ts'
@@ -17,7 +18,7 @@ function* lines(answer: RecoverAgentResponse): Generator<string> {
   for (const lost of answer.passedOver) yield `passed over: checkpoint ${safeLine(lost)} is lost or damaged`
   yield `digest ${safeLine(manifestDigest)}, ${proven ? 'as recorded' : 'none was recorded'}; index ${safeLine(index)}`
   for (const { name, ms } of answer.steps) yield `${safeLine(name)}: ${ms} ms`
-  for (const { path, reason } of answer.missing) yield `not there: ${shownPath(path)} (${safeLine(reason)})`
+  for (const { path, reason } of answer.missing) yield leftOutText(shownPath(path), safeLine(reason))
   if (answer.moreMissing > 0) yield `not there: ${answer.moreMissing} more`
   // As a sync tells it.
   for (const { path, code, detail } of answer.unplaced)

@@ -2,6 +2,7 @@ import { TuttiError } from '@tutti/core'
 import { WorkspaceSummarySchema, type WorkspaceSummary } from '@tutti/proto'
 import { messageJson } from '../output/message-json.ts'
 import { isTextOutput, type Output } from '../output/output.ts'
+import { leftOutText } from '../output/left-out-text.ts'
 import { shownPath } from '../output/shown-path.ts'
 import { safeLine } from '../output/terminal-text.ts'
 import { writeSize } from '../values/size.ts'
@@ -30,5 +31,5 @@ function* lines(summary: WorkspaceSummary): Generator<string> {
   const proof = recorded === '' ? 'no digest was recorded for this position' : 'as recorded'
   yield `digest ${safeLine(read)}, ${recorded === '' || recorded === read ? proof : `recorded was ${safeLine(recorded)}`}`
   for (const { name, ms } of summary.steps) yield `${safeLine(name)}: ${ms} ms`
-  for (const { path, reason } of summary.missing) yield `not there: ${shownPath(path)} (${safeLine(reason)})`
+  for (const { path, reason } of summary.missing) yield leftOutText(shownPath(path), safeLine(reason))
 }

@@ -1,49 +1,121 @@
 import { randomUUID } from 'node:crypto'
-import { chmod, mkdir, open, readdir, rename, rm, rmdir, symlink, type FileHandle } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import {
+  chmod,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  realpath,
+  rename,
+  rm,
+  rmdir,
+  stat,
+  symlink,
+  type FileHandle,
+} from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
 import { belowAny, pathProblem, TuttiError } from '@tutti/core'
 import type { ReadWorkspaceResponse, WorkspaceEntry, WorkspaceSummary } from '@tutti/proto'
+import { explainRefusal } from './explain-refusal.ts'
 
 const slash = 0x2f
 
+/** Where a workspace is written until all of it is there, and how it comes into its folder; `undo` leaves what was there before. */
+interface Place {
+  readonly temporary: string
+  finish(): Promise<void>
+  undo(): Promise<void>
+}
+
 /**
- * Writes a workspace into a folder, which appears as a whole or not at all. Links come last, so that nothing is ever written through
- * one.
+ * Writes a workspace into a folder, which has it as a whole or not at all; one that is there stays itself. Links come last, so that
+ * nothing is ever written through one.
  *
- * @throws TuttiError `failed_precondition` when something is in the folder; `data_loss` for what cannot be written as it came.
+ * @throws TuttiError `failed_precondition` when something is in the folder, or the file system refuses it; `data_loss` for what cannot be
+ *   written as it came.
  */
 export async function writeWorkspace(
   parts: AsyncIterable<ReadWorkspaceResponse>,
   folder: string,
 ): Promise<WorkspaceSummary> {
-  const target = resolve(folder)
-  const left = await readdir(target).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return []
-    throw new TuttiError(
-      'failed_precondition',
-      `--to ${folder}: it cannot be looked into.`,
-      { flag: '--to' },
-      error,
-    )
-  })
-  if (left.length > 0)
-    throw new TuttiError('failed_precondition', `--to ${folder}: something is in it; name a new folder.`, {
-      flag: '--to',
-      next: 'the same command with a new folder',
-    })
-  await mkdir(dirname(target), { recursive: true })
-  const temporary = join(dirname(target), `.${basename(target)}.${randomUUID()}`)
   try {
-    await mkdir(temporary)
-    const summary = await writeParts(parts, Buffer.from(`${temporary}/`))
-    await rmdir(target).catch(() => undefined)
-    await rename(temporary, target)
-    return summary
+    const place = await openPlace(resolve(folder))
+    try {
+      await mkdir(place.temporary)
+      const summary = await writeParts(parts, Buffer.from(`${place.temporary}/`))
+      await place.finish()
+      return summary
+    } catch (error) {
+      await rm(place.temporary, { recursive: true, force: true })
+      await place.undo()
+      throw error
+    }
   } catch (error) {
-    await rm(temporary, { recursive: true, force: true })
+    throw explainRefusal(error, `--to ${folder}`, { flag: '--to' })
+  }
+}
+
+async function openPlace(target: string): Promise<Place> {
+  const name = `.tutti-${randomUUID()}`
+  const real = await ifThere(realpath(target))
+  if (real === undefined) {
+    if (await ifThere(lstat(target)))
+      throw inTheWay(target, 'it is a link to what is not there', 'remove the link, or name another folder')
+    const parents: string[] = []
+    await makeFolders(dirname(target), parents)
+    const temporary = join(dirname(target), name)
+    return { temporary, finish: () => rename(temporary, target), undo: () => removeEmpty(parents) }
+  }
+  const left = await readdir(real)
+  if (left.length > 0) throw inTheWay(target, 'something is in it; name a new folder')
+  // It may be where a shell stands or a disk is mounted, and its mode is its owner's: it is not replaced.
+  const temporary = join(real, name)
+  return { temporary, finish: () => moveUp(temporary, real), undo: async () => {} }
+}
+
+/** What is missing of a path, from its top. Node's own `recursive` says not all of it, and never ends below /proc. */
+async function makeFolders(path: string, made: string[]): Promise<void> {
+  if (await ifThere(stat(path))) return
+  await makeFolders(dirname(path), made)
+  try {
+    await mkdir(path)
+    made.push(path)
+  } catch (error) {
+    await removeEmpty(made)
     throw error
   }
 }
+
+async function removeEmpty(folders: readonly string[]): Promise<void> {
+  for (const folder of folders.toReversed()) await rmdir(folder).catch(() => undefined)
+}
+
+/** Brings what is in a folder into the one above it, which has nothing else: all or nothing. */
+async function moveUp(from: string, to: string): Promise<void> {
+  const names = await readdir(from, { encoding: 'buffer' })
+  if ((await readdir(to)).length > 1) throw inTheWay(to, 'something has come into it; name a new folder')
+  const moved: Buffer[] = []
+  try {
+    for (const name of names) {
+      const path = Buffer.concat([Buffer.from(`${to}/`), name])
+      await rename(Buffer.concat([Buffer.from(`${from}/`), name]), path)
+      moved.push(path)
+    }
+    await rmdir(from)
+  } catch (error) {
+    for (const path of moved) await rm(path, { recursive: true, force: true })
+    throw error
+  }
+}
+
+const inTheWay = (folder: string, problem: string, next = 'the same command with a new folder') =>
+  new TuttiError('failed_precondition', `--to ${folder}: ${problem}.`, { flag: '--to', next })
+
+const ifThere = <T>(reading: Promise<T>): Promise<T | undefined> =>
+  reading.catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
 
 async function writeParts(
   parts: AsyncIterable<ReadWorkspaceResponse>,

@@ -367,6 +367,23 @@ test('of a log with a damaged or missing segment, what comes before it is rebuil
   expect((await rebuilt.eventLog.head(bcId, never)).last).toBe(1)
 })
 
+test.each([
+  ['missing', 'Its segment from 1 to 1 is missing. Put it back'],
+  ['damaged', 'damaged'],
+])('of an agent whose first segment is %s nothing is there, and that is told', async (how, problem) => {
+  const bcId = await newAgent()
+  for (const text of ['one', 'two']) {
+    await write(bcId, { type: 'text_delta', text })
+    await seal()
+  }
+  const [first] = await Array.fromAsync(archive.list(`logs/run_${bcId}.`, never))
+  if (how === 'missing') await rm(join(folder, first!))
+  else await archive.put(first!, Buffer.from('{"jsonrpc"'), never)
+  const told = { log: bcId, there: false, absent: true, last: 0 }
+  expect(await rebuild()).toEqual([{ ...told, problem: expect.stringContaining(problem) as string }])
+  await expect(rebuilt.catalog.agents.get('ann', bcId, never)).rejects.toMatchObject({ code: 'not_found' })
+})
+
 test('two who seal at once, and one that was killed before it could remember it, leave one log', async () => {
   const bcId = await newAgent()
   await write(bcId, { type: 'text_delta', text: 'one' })

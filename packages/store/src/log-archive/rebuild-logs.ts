@@ -22,6 +22,8 @@ export interface RebuiltLog {
   readonly there: boolean
   /** Position of its last record. */
   readonly last: number
+  /** Nothing of it could be had: there is no such agent or ensemble. */
+  readonly absent?: true
   /** Why the rest of it, or all, could not be had. */
   readonly problem?: string
 }
@@ -79,7 +81,10 @@ async function rebuildLog(
       const segment = decodeSegment(Buffer.concat(chunks).toString('utf8'))
       if (segment.log !== log) throw new TuttiError('data_loss', `${place.name} is of another log.`)
       if (place.first > Math.max(last, records.at(-1)?.sequence ?? 0) + 1)
-        throw new TuttiError('data_loss', `Between ${last} and ${place.first} a segment is missing.`)
+        throw new TuttiError(
+          'data_loss',
+          `Its segment from ${last + 1} to ${place.first - 1} is missing. Put it back into the archive, then rebuild again.`,
+        )
       owner = segment.owner
       about = segment.about as LogAbout
       await eventLog.create(log, owner, signal)
@@ -95,5 +100,12 @@ async function rebuildLog(
     await restoreBlobRefs(deps, { owner, about, records }, signal)
     await restoreRows(deps, { log, owner, about, records }, signal)
   }
-  return { log, there: before !== undefined && before >= end, last, ...(problem && { problem }) }
+  const isAbsent = before === undefined && !about
+  return {
+    log,
+    there: before !== undefined && before >= end,
+    ...(isAbsent && { absent: true }),
+    last,
+    ...(problem && { problem }),
+  }
 }

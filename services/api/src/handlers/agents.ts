@@ -1,4 +1,5 @@
 import {
+  TuttiError,
   agentStatuses,
   composerStatus,
   type AgentConfig,
@@ -15,6 +16,7 @@ import {
 } from '@tutti/proto'
 import { composerStatusFromWire, workflowStatusFromWire } from '@tutti/protocol/wire'
 import type { AgentRow, Page } from '@tutti/store'
+import { isLost } from '@tutti/workspace/log'
 
 import { toAgent, toComposer, toExtensions, wireStatus } from '../agent-views.ts'
 import { callerOf } from '../call-context.ts'
@@ -22,14 +24,18 @@ import { agentIdOf } from '../commands.ts'
 import { ensembleIdOf } from '../ensemble-views.ts'
 import { filledPage } from '../filled-page.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
+import { createParts } from '../read-parts.ts'
 import { stateMetadata } from '../saved-states.ts'
 
 /** Everything that reads agents from the catalog: the seed's methods and ours. */
 export function createAgents({ catalog, jsonBlobs, savedStates }: HandlerDeps) {
   const load = (id: string, context: CallContext): Promise<AgentRow> =>
     catalog.agents.get(callerOf(context).owner, agentIdOf(id), context.signal)
-  const configOf = (row: AgentRow, signal: AbortSignal) =>
-    jsonBlobs.get<AgentConfig>(row.configBlobId, signal)
+  /** Of an agent that is lost in part the rest is shown: it hides no other, and its row says nearly all. */
+  async function settingsOf(row: AgentRow, signal: AbortSignal, parts = createParts(isAway)) {
+    const config = await parts.read('Its settings', jsonBlobs.get<AgentConfig>(row.configBlobId, signal))
+    return { config, missing: parts.missing() }
+  }
 
   return {
     async getBackgroundComposerStatus(request: GetBackgroundComposerStatusRequest, context: CallContext) {
@@ -39,15 +45,18 @@ export function createAgents({ catalog, jsonBlobs, savedStates }: HandlerDeps) {
 
     async getBackgroundComposerInfo(request: GetBackgroundComposerInfoRequest, context: CallContext) {
       const row = await load(request.bcId, context)
-      const composer = toComposer(row, await configOf(row, context.signal))
-      if (!row.savedState) return { composer }
-      const cloudAgentState = await savedStates.load(row.savedState, context.signal)
-      return { composer, cloudAgentState, metadata: stateMetadata(row.savedState) }
+      const { savedState } = row
+      const parts = createParts()
+      const cloudAgentState =
+        savedState && (await parts.read('Its state', savedStates.load(savedState, context.signal)))
+      const composer = toComposer(row, await settingsOf(row, context.signal, parts))
+      if (!savedState || !cloudAgentState) return { composer }
+      return { composer, cloudAgentState, metadata: stateMetadata(savedState) }
     },
 
     async getAgent(request: GetAgentRequest, context: CallContext) {
       const row = await load(request.bcId, context)
-      const agent = toAgent(row, await configOf(row, context.signal))
+      const agent = toAgent(row, await settingsOf(row, context.signal))
       agent.detail = row.state.status === 'EXPIRED' ? keptOf(row) : await failureDetail(row, context.signal)
       return { agent }
     },
@@ -60,14 +69,14 @@ export function createAgents({ catalog, jsonBlobs, savedStates }: HandlerDeps) {
         (status) => wanted.size === 0 || possibleStatuses(status).some((seen) => wanted.has(seen)),
       )
       const page = await list(request, statuses, shown, context)
-      const composers = page.items.map(async (row) => toComposer(row, await configOf(row, context.signal)))
+      const composers = page.items.map(async (row) => toComposer(row, await settingsOf(row, context.signal)))
       return { composers: await Promise.all(composers), nextPageToken: page.nextPageToken }
     },
 
     async listAgents(request: ListAgentsRequest, context: CallContext) {
       const wanted = request.workflowStatuses.map(workflowStatusFromWire)
       const page = await list(request, wanted.length > 0 ? wanted : agentStatuses, () => true, context)
-      const agents = page.items.map(async (row) => toAgent(row, await configOf(row, context.signal)))
+      const agents = page.items.map(async (row) => toAgent(row, await settingsOf(row, context.signal)))
       return { agents: await Promise.all(agents), nextPageToken: page.nextPageToken }
     },
   }
@@ -96,6 +105,9 @@ export function createAgents({ catalog, jsonBlobs, savedStates }: HandlerDeps) {
     return filledPage(request, (page) => catalog.agents.list(owner, filter, page, context.signal), shown)
   }
 }
+
+/** Lost, or on a disk or in a store that does not give it now. */
+const isAway = (thrown: unknown) => isLost(thrown) || TuttiError.from(thrown).code === 'unavailable'
 
 /** What of an EXPIRED agent can still be had, and how. */
 function keptOf({ bcId, baseCommit, commit = baseCommit }: AgentRow): string {

@@ -11,6 +11,7 @@ import { ensembleIdOf, toEnsemble, toListedEnsemble } from '../ensemble-views.ts
 import { filledPage } from '../filled-page.ts'
 import type { CallContext, HandlerDeps } from '../handler.ts'
 import { requestIdOf } from '../new-id.ts'
+import { createParts } from '../read-parts.ts'
 import { childRows, startEnsembleRow } from '../start-workflows.ts'
 
 /** `tutti.v1.EnsembleService` without its stream. */
@@ -23,13 +24,17 @@ export function createEnsembles(deps: HandlerDeps) {
       const { owner } = callerOf(context)
       const row = await catalog.ensembles.get(owner, ensembleIdOf(request.ensembleId), signal)
       const children = await childRows(deps, owner, row.ensembleId, signal)
-      const config = await jsonBlobs.get<EnsembleConfig>(row.configBlobId, signal)
+      const { resultBlobId } = row
+      const parts = createParts()
+      const config = await parts.read('Its settings', jsonBlobs.get<EnsembleConfig>(row.configBlobId, signal))
       const [prompt, progress, recorded, result, ...childConfigs] = await Promise.all([
-        jsonBlobs.getText(config.promptBlobId, signal),
+        config && parts.read('Its prompt', jsonBlobs.getText(config.promptBlobId, signal)),
         readEnsembleProgress(eventLog, row.ensembleId, signal),
         catalog.attempts.list(row.ensembleId, signal),
-        row.resultBlobId ? jsonBlobs.get<EnsembleResult>(row.resultBlobId, signal) : undefined,
-        ...children.map(({ configBlobId }) => jsonBlobs.get<AgentConfig>(configBlobId, signal)),
+        resultBlobId && parts.read('Its result', jsonBlobs.get<EnsembleResult>(resultBlobId, signal)),
+        ...children.map(({ configBlobId }) =>
+          parts.read("Its agents' settings", jsonBlobs.get<AgentConfig>(configBlobId, signal)),
+        ),
       ])
       return {
         ensemble: toEnsemble({
@@ -40,6 +45,7 @@ export function createEnsembles(deps: HandlerDeps) {
           prompt,
           progress,
           recorded,
+          missing: parts.missing(),
           ...(result ? { result } : {}),
         }),
       }

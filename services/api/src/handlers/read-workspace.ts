@@ -8,6 +8,7 @@ import {
   type WorkspaceSummarySchema,
 } from '@tutti/proto'
 import { decodeOffset, encodeOffset } from '@tutti/protocol'
+import { blobIdToBytes } from '@tutti/protocol/wire'
 import { repositoryLocation } from '@tutti/store'
 import {
   changedFile,
@@ -39,6 +40,13 @@ interface Source {
   readonly size: number
   readonly hash?: BlobId
   readonly content: AsyncIterable<Uint8Array>
+}
+
+interface EntryInit {
+  readonly path: Uint8Array
+  readonly mode: string
+  readonly size: number
+  readonly lost?: BlobId
 }
 
 /**
@@ -92,7 +100,7 @@ export function createReadWorkspace(deps: HandlerDeps) {
     const changes: CapturedChange[] = []
     for (const change of all) {
       const file = changedFile(change)
-      if (isExpired && file && !(await blobs.has(file.hash, signal)))
+      if (isExpired && file && !request.allowLost && !(await blobs.has(file.hash, signal)))
         missing.push({ ...pathFields(file.path), reason: 'expired' })
       else changes.push(change)
     }
@@ -133,7 +141,16 @@ export function createReadWorkspace(deps: HandlerDeps) {
         if (state.fileType === 'dir') {
           states.push(state)
           yield entryPart({ path: state.path, mode: state.mode, size: 0 })
-        } else yield* send({ ...state, content: named(state, blobs.stream(state.hash, signal)) })
+          continue
+        }
+        const content = blobs.stream(state.hash, signal)
+        const begun = request.allowLost ? await begin(content) : named(state, content)
+        if (begun) {
+          yield* send({ ...state, content: begun })
+          continue
+        }
+        states.push(state)
+        yield entryPart({ ...state, lost: state.hash })
       }
       for (const { source, bytes: target } of links) {
         yield entryPart(source)
@@ -200,10 +217,29 @@ function replacedBy(own: readonly CapturedChange[]): (path: Uint8Array) => boole
   return (path) => folders.has(pathKey(path)) || isBelowLeaf(pathKey(path))
 }
 
-const entryPart = ({ path, mode, size }: { path: Uint8Array; mode: string; size: number }): Part => ({
+const entryPart = ({ path, mode, size, lost }: EntryInit): Part => ({
   case: 'entry',
-  value: { path: path.slice(), mode, size: BigInt(size) },
+  value: { path: path.slice(), mode, size: BigInt(size), ...(lost && { lostHash: blobIdToBytes(lost) }) },
 })
+
+/** The content, when the store has it: what comes behind its first piece, which is mostly its end, says so. */
+async function begin(content: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array> | undefined> {
+  const pieces = content[Symbol.asyncIterator]()
+  try {
+    const ahead = [await pieces.next(), await pieces.next()]
+    return (async function* () {
+      try {
+        for (let next = ahead.shift()!; !next.done; next = ahead.shift() ?? (await pieces.next()))
+          yield next.value
+      } finally {
+        await pieces.return?.()
+      }
+    })()
+  } catch (thrown) {
+    if (!isLost(thrown)) throw thrown
+    return undefined
+  }
+}
 
 /** Which file it is, when the store has not what it needs. */
 async function* named(

@@ -100,7 +100,8 @@ export function createStartAgent(deps: HandlerDeps) {
         owner,
         context.signal,
       )
-      return { agent: toAgent(row, await jsonBlobs.get(row.configBlobId, context.signal)) }
+      const config = await jsonBlobs.get<AgentConfig>(row.configBlobId, context.signal)
+      return { agent: toAgent(row, { config, missing: '' }) }
     },
   }
 

@@ -442,6 +442,13 @@ export declare type ReadWorkspaceRequest = Message<"tutti.v1.ReadWorkspaceReques
    * @generated from field: bool verify_only = 3;
    */
   verifyOnly: boolean;
+
+  /**
+   * A file whose content the stores have lost comes without it, and the others with theirs; otherwise it ends the reading with `data_loss`.
+   *
+   * @generated from field: bool allow_lost = 4;
+   */
+  allowLost: boolean;
 };
 
 /**
@@ -518,6 +525,13 @@ export declare type WorkspaceEntry = Message<"tutti.v1.WorkspaceEntry"> & {
    * @generated from field: uint64 size = 3;
    */
   size: bigint;
+
+  /**
+   * Of the content that is lost, 32 bytes: nothing follows. Only with `allow_lost`.
+   *
+   * @generated from field: bytes lost_hash = 4;
+   */
+  lostHash: Uint8Array;
 };
 
 /**

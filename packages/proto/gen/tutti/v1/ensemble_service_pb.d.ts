@@ -116,6 +116,13 @@ export declare type Ensemble = Message<"tutti.v1.Ensemble"> & {
    * @generated from field: string delivery_detail = 16;
    */
   deliveryDetail: string;
+
+  /**
+   * What of it cannot be shown because the stores have lost it, and what to do; its fields are empty.
+   *
+   * @generated from field: string missing = 17;
+   */
+  missing: string;
 };
 
 /**

@@ -79,6 +79,13 @@ export declare type AgentExtensions = Message<"tutti.v1.AgentExtensions"> & {
    * @generated from field: tutti.v1.Question question = 9;
    */
   question?: Question | undefined;
+
+  /**
+   * What of the agent cannot be shown because the stores have lost it, and what to do; its fields are empty. Only where an agent is shown whole.
+   *
+   * @generated from field: string missing = 10;
+   */
+  missing: string;
 };
 
 /**
