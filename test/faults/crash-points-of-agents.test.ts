@@ -197,7 +197,7 @@ describe.skipIf(!temporalPath)('a process that dies at a durable step, right bef
       `${ofRebuild}:before:1`,
       `${ofRebuild}:after:1`,
       'catalog.write:after:2',
-      'catalog.write:before:4',
+      'catalog.write:before:6',
     ])
       await commandDiesAt(stack, order, ['admin', 'rebuild'])
     expect(await stack.json(['admin', 'rebuild'])).toMatchObject({ logs: [{ log: bcId }] })
