@@ -17,11 +17,10 @@ export const crashPointsOf = {
   ],
   /** Of the turns of an ensemble and of what becomes of them, in the same manner. */
   turns: [
-    ['hydrate.workspace', 'ensemble.verify'],
     ['turn.run', 'deliver.pull_request'],
     ['turn.checkpoint', 'deliver.record'],
     ['turn.checkpoint_event', 'agent.state'],
-    ['turn.checkpoint_kept'],
+    ['turn.checkpoint_kept', 'ensemble.verify'],
   ],
   agents: [
     /** Two of the start of a single agent, and what a turn does, of which each has a turn of its own. */
@@ -33,10 +32,18 @@ export const crashPointsOf = {
       'capture.git_state',
       'capture.events',
       'turn.session',
+      'hydrate.workspace',
     ],
-    /** A workspace that is put back by hand. */
-    ['restore.commit', 'restore.events'],
+    /** What is kept for bad days, a workspace that is put back by hand, a lost database, and what goes in the end. */
+    ['provision.base_kept', 'restore.commit', 'restore.events', 'log.restore', 'blob.remove'],
     /** Only with a bucket. */
     ['blob.multipart'],
   ],
 } as const satisfies Readonly<Record<string, readonly (readonly CrashPointName[])[]>>
+
+/** What each process of a stack does: a server of all roles dies at these, and each role by itself. */
+export const crashPointsOfEach = [
+  'blob.put',
+  'catalog.write',
+  'log.append',
+] as const satisfies readonly CrashPointName[]

@@ -9,9 +9,15 @@ import { expect } from 'vitest'
  *
  * @param order as `TUTTI_CRASH_AT` takes it
  * @param meanwhile is asked of it, and may be interrupted by its death
+ * @param env other settings of its
  */
-export async function dieAt(stack: TuttiStack, order: string, meanwhile: () => Promise<void>): Promise<void> {
-  const ready = await stack.start({ TUTTI_CRASH_AT: order }).catch(() => undefined)
+export async function dieAt(
+  stack: TuttiStack,
+  order: string,
+  meanwhile: () => Promise<void>,
+  env: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const ready = await stack.start({ ...env, TUTTI_CRASH_AT: order }).catch(() => undefined)
   if (ready) {
     await unlessItDies(meanwhile)
     expect(await stack.ended()).toBeNull()
@@ -32,6 +38,17 @@ export async function roleDiesAt(
     await unlessItDies(meanwhile)
     expect(await process.ended).toBeNull()
   }
+  expectDied(stack, order)
+}
+
+/** As {@link dieAt}, for a command that ends by itself. */
+export async function commandDiesAt(
+  stack: TuttiStack,
+  order: string,
+  args: readonly string[],
+): Promise<void> {
+  const { code, stderr } = await stack.cli(args, { env: { TUTTI_CRASH_AT: order } }).done
+  expect(code, stderr).toBeNull()
   expectDied(stack, order)
 }
 

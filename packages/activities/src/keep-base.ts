@@ -8,13 +8,16 @@ import type { ActivityDeps } from './deps.ts'
  */
 export type KeepBase = (mirror: Mirror, base: string) => void
 
-export function createKeepBase({ draining, log }: Pick<ActivityDeps, 'draining' | 'log'>): KeepBase {
+export function createKeepBase({
+  crashPoint,
+  draining,
+  log,
+}: Pick<ActivityDeps, 'crashPoint' | 'draining' | 'log'>): KeepBase {
   const underWay = new Set<string>()
   return (mirror, base) => {
     if (underWay.has(base) || draining.aborted) return
     underWay.add(base)
-    mirror
-      .keepBase(base, draining)
+    crashPoint('provision.base_kept', () => mirror.keepBase(base, draining))
       .catch((thrown: unknown) => {
         const err = TuttiError.from(thrown)
         if (err.code !== 'cancelled') log.warn({ base, err }, 'the base commit could not be archived yet')

@@ -1,6 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { blobIdOf, createMemoryBlobStore, type BlobStore } from '@tutti/blob-store'
-import { agentId, createManualClock, initialAgentState, type AgentId, type BlobId } from '@tutti/core'
+import {
+  agentId,
+  createManualClock,
+  initialAgentState,
+  noCrashPoints,
+  type AgentId,
+  type BlobId,
+  type CrashPoint,
+} from '@tutti/core'
 import { encodeRunEvent, type RunEvent } from '@tutti/protocol'
 import { createSqliteStore, type SqliteStore } from '@tutti/store'
 import { recoverWorkspace } from '@tutti/workspace/log'
@@ -22,8 +30,12 @@ beforeEach(async () => {
 afterEach(() => store.close())
 
 const idOf = (text: string): BlobId => blobIdOf(Buffer.from(text))
-const sweep = (over: Partial<BlobStore> = {}, isDryRun = false) =>
-  sweepBlobs({ ...store, clock, config: apiConfig(), blobs: { ...blobs, ...over } }, isDryRun, never)
+const sweep = (over: Partial<BlobStore> = {}, isDryRun = false, crashPoint = noCrashPoints) =>
+  sweepBlobs(
+    { ...store, clock, config: apiConfig(), crashPoint, blobs: { ...blobs, ...over } },
+    isDryRun,
+    never,
+  )
 /** As everybody stores something: announced first. */
 const put = async (text: string, how: 'use' | 'add' = 'use') => {
   await store.catalog.blobRefs[how]('ann', [idOf(text)], never)
@@ -217,19 +229,33 @@ describe('while a sweep is under way', () => {
     expect(removed.map((result) => result.removed).toSorted((one, other) => one - other)).toEqual([0, 0, 1])
   })
 
-  test('one that dies half-way is ended by a later one, and not by one that follows at once', async () => {
-    await expect(sweep({ remove: () => Promise.reject(new Error('killed')) })).rejects.toThrow('killed')
-    const removals: BlobId[] = []
-    const remove: BlobStore['remove'] = async (id, signal) => {
-      removals.push(id)
-      await blobs.remove(id, signal)
-    }
-    await sweep({ remove })
-    expect(removals).toEqual([])
-    clock.advance(11 * 60_000)
-    await sweep({ remove })
-    expect(removals).toEqual([idOf('old')])
-    await put('old')
-    expect(await left('old')).toEqual(['old'])
-  })
+  test.for([
+    ['before', []],
+    ['after', ['removed']],
+  ] as const)(
+    'one that dies right %s a removal is ended by a later one, and not by one that follows at once',
+    async ([when, done]) => {
+      const passed: string[] = []
+      const dies: CrashPoint = async (name, step) => {
+        expect(name).toBe('blob.remove')
+        if (when === 'after') await step().then(() => passed.push('removed'))
+        throw new Error('killed')
+      }
+      await expect(sweep({}, false, dies)).rejects.toThrow('killed')
+      expect(passed).toEqual(done)
+      expect(await left('old')).toEqual(when === 'before' ? ['old'] : [])
+      const removals: BlobId[] = []
+      const remove: BlobStore['remove'] = async (id, signal) => {
+        removals.push(id)
+        await blobs.remove(id, signal)
+      }
+      await sweep({ remove })
+      expect(removals).toEqual([])
+      clock.advance(11 * 60_000)
+      await sweep({ remove })
+      expect(removals).toEqual([idOf('old')])
+      await put('old')
+      expect(await left('old')).toEqual(['old'])
+    },
+  )
 })

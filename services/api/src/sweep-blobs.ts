@@ -2,7 +2,7 @@ import { TuttiError, type BlobId } from '@tutti/core'
 import { neededBlobs } from '@tutti/workspace/log'
 import type { ApiDeps } from './api-deps.ts'
 
-type Deps = Pick<ApiDeps, 'blobs' | 'catalog' | 'clock' | 'config' | 'eventLog'>
+type Deps = Pick<ApiDeps, 'blobs' | 'catalog' | 'clock' | 'config' | 'crashPoint' | 'eventLog'>
 
 export interface SweptBlobs {
   /** Blobs in the store. */
@@ -62,13 +62,14 @@ export async function sweepBlobs(deps: Deps, isDryRun: boolean, signal: AbortSig
 
 /** Of blobs whose removal has begun. What fails stays announced as being removed, for the next sweep to end. */
 async function remove(
-  { blobs, catalog }: Deps,
+  { blobs, catalog, crashPoint }: Deps,
   ids: readonly BlobId[],
   before: number,
   signal: AbortSignal,
 ): Promise<void> {
   const bounded = AbortSignal.any([signal, AbortSignal.timeout(batchMs)])
-  await Promise.all(ids.map((id) => blobs.remove(id, bounded)))
+  if (ids.length === 0) return
+  await crashPoint('blob.remove', () => Promise.all(ids.map((id) => blobs.remove(id, bounded))))
   await catalog.blobRefs.endRemoval(ids, before, bounded)
 }
 

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { eventPath } from '@tutti/workspace/log'
 import { pathKey } from '@tutti/workspace'
 import type { RecoveryEvent } from '@tutti/protocol'
-import type { InsideReport } from './inside-program.ts'
+import type { GitQuestion, InsideReport } from './inside-program.ts'
 
 export interface Missing {
   readonly missing: RecoveryEvent['missing']
@@ -40,21 +40,26 @@ export function compareReports(
   // compared by themselves.
   const withoutFilters = (entry: string) => entry.replace(/^([12] .)M (N\.\.\. \d+ (\d+) \3 )/, '$1. $2')
   const isComparable = (entry: string) => !entry.startsWith('1 .. ') && !pathsOf(entry).some(isOther)
-  for (const question of Object.keys(expected.git)) {
+  for (const question of Object.keys(expected.git) as GitQuestion[]) {
     if (named.has('.git') || (named.has('.git/index') && /index|status/.test(question))) continue
     // git waits for ever for a fifo in the place of an ignore file, which is not made again.
-    if (question === 'status' && named.size > 0 && expected.git[question]!.startsWith('failed: ')) continue
+    if (question === 'status' && named.size > 0 && expected.git[question].startsWith('failed: ')) continue
     const [before, after] = [expected, actual].map(({ git }) => {
-      const entries = question === 'status' ? statusOf(git[question]!) : git[question]!.split(/[\0\n]/)
+      const entries = question === 'status' ? statusOf(git[question]) : git[question].split(/[\0\n]/)
       if (question === 'status') return entries.map(withoutFilters).filter(isComparable)
       if (question !== 'index') return entries
       // Whether git keeps a flag depends on whether it can look at the file.
       return entries.map((entry) => (isOther(entry.slice(entry.indexOf('\t') + 1)) ? entry.slice(2) : entry))
     }) as [string[], string[]]
+    if (isDeepStrictEqual(before, after)) continue
     const lost = before.filter((entry) => !after.includes(entry))
     const added = after.filter((entry) => !before.includes(entry))
-    if (lost.length + added.length > 0)
-      wrong.push(`${question}: ${JSON.stringify(lost)} is now ${JSON.stringify(added)}`)
+    const isMoved = lost.length + added.length === 0
+    wrong.push(
+      isMoved
+        ? `${question}: another order or number, ${JSON.stringify(before)} is now ${JSON.stringify(after)}`
+        : `${question}: ${JSON.stringify(lost)} is now ${JSON.stringify(added)}`,
+    )
   }
   return wrong
 }
@@ -66,8 +71,9 @@ function parents(key: string): string[] {
   return parts.slice(0, -1).map((_, index) => parts.slice(0, index + 1).join('/'))
 }
 
-/** Entries of `status --porcelain=v2 -z`; a rename has both paths, with a NUL between. */
+/** Entries of `status --porcelain=v2 -z`; a rename has both paths, with a NUL between. One that failed is one entry. */
 function statusOf(text: string): string[] {
+  if (text.startsWith('failed: ')) return [text]
   const fields = text.split('\0')
   const entries: string[] = []
   for (let at = 0; at < fields.length - 1; at += 1) {
@@ -81,9 +87,9 @@ function statusOf(text: string): string[] {
 const fieldsBefore: Readonly<Record<string, number>> = { '1': 8, '2': 9, u: 10 }
 
 function pathsOf(entry: string): string[] {
-  const paths = entry
+  return entry
     .split(' ')
     .slice(fieldsBefore[entry[0]!] ?? 1)
     .join(' ')
-  return paths.split('\0').map((path) => path.replace(/\/$/, ''))
+    .split('\0')
 }

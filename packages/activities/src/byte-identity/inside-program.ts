@@ -29,13 +29,17 @@ export interface InsideEntry {
   readonly content?: string
 }
 
+export type GitQuestion = 'index' | 'status' | 'head' | 'refs' | 'stash' | 'progress'
+
 export interface InsideReport {
   /** By path key. */
   readonly tree: Readonly<Record<string, InsideEntry>>
   /** Path keys of folders into which their owner cannot look. */
   readonly shut: readonly string[]
   /** What git answers, by question; latin1. `failed: ` and its exit code where it does not. */
-  readonly git: Readonly<Record<string, string>>
+  readonly git: Readonly<Record<GitQuestion, string>>
+  /** Which of the edits changed anything, by their number from 0. */
+  readonly effective: readonly number[]
 }
 
 /** Below `.git`: a merge, rebase or the like that is not over, and how the agent works. */
@@ -69,15 +73,25 @@ const gitEnv = (at: number) => ({
   GIT_COMMITTER_DATE: `${at} +0000`,
 })
 
+/** Contents that were read, so that a look at everything after each edit costs little; a report reads them all again. */
+const known = new Map<string, string>()
+const effective: number[] = []
+let before = inspect && edits.length > 0 ? looks() : ''
 for (const [index, edit] of edits.entries()) {
   try {
     perform(edit, seconds + index)
   } catch {
     // As far as the tree allows it.
   }
+  if (!inspect) continue
+  const after = looks()
+  if (after !== before) effective.push(index)
+  before = after
 }
 if (inspect) {
-  const text = Buffer.from(JSON.stringify({ ...readFiles(), git: readGit() } satisfies InsideReport))
+  known.clear()
+  const report: InsideReport = { ...readFiles(), git: readGit(), effective }
+  const text = Buffer.from(JSON.stringify(report))
   for (let at = 0; at < text.length;) at += writeSync(1, text, at)
 }
 
@@ -98,6 +112,15 @@ function perform(edit: InsideEdit, at: number): void {
   if (!('content' in edit)) mkdirSync(path)
   else if (edit.kind === 'link') symlinkSync(bytes(edit.content), path)
   else writeFileSync(path, bytes(edit.content))
+}
+
+/** The tree, and the repository but for its objects and reflogs. */
+function looks(): string {
+  const names = lstatSync('.git', { throwIfNoEntry: false })?.isDirectory() ? readdirSync('.git') : []
+  const files = names
+    .filter((name) => name !== 'objects' && name !== 'logs')
+    .flatMap((name) => filesAt(`.git/${name}`).map((file) => [file, entryAt(file, file)]))
+  return JSON.stringify([readFiles(), files])
 }
 
 function readFiles(): Pick<InsideReport, 'tree' | 'shut'> {
@@ -134,7 +157,10 @@ function entryAt(key: string, name: string): InsideEntry {
       return { type: 'symlink', content: readlinkSync(bytes(key), { encoding: 'buffer' }).toString('latin1') }
     if (!stats.isFile()) return { type: 'special' }
     const mode = (stats.mode & 0o100) === 0 ? '644' : '755'
-    return { type: 'file', mode, content: hash(readFileSync(bytes(key))) }
+    const state = `${stats.ino} ${stats.ctimeMs} ${stats.size}`
+    const content = known.get(state) ?? hash(readFileSync(bytes(key)))
+    known.set(state, content)
+    return { type: 'file', mode, content }
   } catch {
     return { type: 'unreadable' }
   }
@@ -144,7 +170,7 @@ function hash(content: Buffer): string {
   return createHash('sha256').update(content).digest('hex')
 }
 
-function readGit(): Record<string, string> {
+function readGit(): Record<GitQuestion, string> {
   const ask = (...args: string[]): string => {
     try {
       return execFileSync('git', ['--no-optional-locks', ...args], {

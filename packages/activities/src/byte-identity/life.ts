@@ -9,19 +9,12 @@ import { compareReports } from './compare-reports.ts'
 import { makeBase } from './make-base.ts'
 import { createFaultyPorts, faultSteps, type Fault } from './faulty-ports.ts'
 import type { InsideReport } from './inside-program.ts'
-import { randomEdits } from './random-edits.ts'
+import { addCounts, noCounts, type LifeCounts, type StruckFault } from './life-counts.ts'
+import { randomEdits, type NamedEdit } from './random-edits.ts'
 import { runInside } from './run-inside.ts'
 import { createSeededRandom, type SeededRandom } from './seeded-random.ts'
 
 const never = new AbortController().signal
-
-/** What one agent lost and got back. */
-export interface Life {
-  /** How many recoveries were compared. */
-  readonly recoveries: number
-  /** How many of the faults that were laid came to pass. */
-  readonly faults: number
-}
 
 export interface LifeOptions {
   /** Decides everything but the moments of kills that a clock decides. */
@@ -36,7 +29,7 @@ export interface LifeOptions {
  *
  * @throws Error with the differences, and every edit since the beginning; the signal's reason when it is aborted.
  */
-export async function liveThrough({ seed, recoveries, signal }: LifeOptions): Promise<Life> {
+export async function liveThrough({ seed, recoveries, signal }: LifeOptions): Promise<LifeCounts> {
   const random = createSeededRandom(seed)
   const ports = createFaultyPorts()
   const host = await createTestHost({
@@ -46,7 +39,7 @@ export async function liveThrough({ seed, recoveries, signal }: LifeOptions): Pr
     ...ports,
   })
   const history: string[] = []
-  let faults = 0
+  let counts = noCounts
   try {
     let session = await host.provision(1)
     let captured = await runInside(session, [])
@@ -56,8 +49,8 @@ export async function liveThrough({ seed, recoveries, signal }: LifeOptions): Pr
       const told = (await host.events('recovery')).length
       const seconds = 1e9 + round * 1000
       const lost = await loseWork({ host, ports, random, session, captured, history, seconds })
-      if (lost.struck) faults += 1
-      session = await recover(host, ports, random, session.incarnation + 1, history)
+      const recovered = await recover(host, ports, random, session.incarnation + 1, history)
+      ;({ session } = recovered)
       const found = await runInside(session, [])
       const events = (await host.events('recovery')).slice(told)
       const wrong = await faultsOf(host, session, lost.expected, found, events)
@@ -69,8 +62,16 @@ export async function liveThrough({ seed, recoveries, signal }: LifeOptions): Pr
             .join('\n'),
         )
       captured = found
+      counts = addCounts(counts, {
+        recoveries: 1,
+        compared: lost.expected ? 1 : 0,
+        faults: [lost.struck, recovered.struck].filter((fault) => fault !== undefined),
+        cutOff: lost.cutOff ? 1 : 0,
+        edits: lost.effective.length,
+        shapes: new Set(lost.effective.flatMap(({ shape }) => shape ?? [])),
+      })
     }
-    return { recoveries, faults }
+    return counts
   } catch (cause) {
     signal.throwIfAborted()
     const { message } = cause as Error
@@ -142,13 +143,27 @@ interface Losing {
   readonly seconds: number
 }
 
-/** Edits, and the end of the sandbox. @returns what a recovery must give; absent where no one can know */
-async function loseWork(losing: Losing): Promise<{ expected?: InsideReport; struck: boolean }> {
+interface Lost {
+  /** What a recovery must give; absent where no one can know. */
+  readonly expected?: InsideReport
+  /** What changed anything on the way to that. */
+  readonly effective: readonly NamedEdit[]
+  readonly struck?: StruckFault
+  /** A kill by the clock came before the end of what it was to cut off. */
+  readonly cutOff?: boolean
+}
+
+/** Edits, and the end of the sandbox. */
+async function loseWork(losing: Losing): Promise<Lost> {
   const { host, ports, random, session, history, seconds } = losing
   let { captured } = losing
+  let effective: readonly NamedEdit[] = []
   const kill = () => session.server.kill()
   for (let more = random.below(2); more > 0; more -= 1) {
-    captured = await work(session, random, captured, history, seconds + more * 50)
+    const earlier = randomEdits(random, captured)
+    history.push(...earlier.map(({ name }) => name), 'capture')
+    captured = await runInside(session, earlier, { seconds: seconds + more * 50 })
+    effective = [...effective, ...effectiveOf(earlier, captured)]
     await captureNow(session)
     if (random.chance(0.3)) {
       history.push('checkpoint')
@@ -160,32 +175,37 @@ async function loseWork(losing: Losing): Promise<{ expected?: InsideReport; stru
   const way = random.pick(ways)
   history.push(`the end: ${way}`)
   if (way === 'while the agent works') {
-    const running = runInside(session, edits, { seconds, inspect: false }).catch(() => undefined)
+    const running = underWay(runInside(session, edits, { seconds, inspect: false }))
     await setTimeout(random.below(60))
-    const capture = captureNow(session).catch(() => undefined)
+    const capture = underWay(captureNow(session))
     await setTimeout(random.below(60))
+    const cutOff = running.isOpen() || capture.isOpen()
     await host.lose(session)
-    await Promise.all([running, capture])
-    return { struck: false }
+    await Promise.all([running.end, capture.end])
+    return { effective: [], cutOff }
   }
   const now = await runInside(session, edits, { seconds })
   if (way === 'nothing captured') {
     await host.lose(session)
-    return { expected: captured, struck: false }
+    return { expected: captured, effective }
   }
+  const effectiveNow = [...effective, ...effectiveOf(edits, now)]
   const before = await stateEvents(host)
   const save = () =>
     random.chance(0.5) || way === 'at a step' ? host.checkpoint(session).then(() => {}) : captureNow(session)
   if (way === 'captured') {
     await save()
     await host.lose(session)
-    return { expected: now, struck: false }
+    return { expected: now, effective: effectiveNow }
   }
+  let struck: StruckFault | undefined
+  let cutOff = false
   if (way === 'during a capture') {
-    const saving = save().catch(() => undefined)
+    const saving = underWay(save())
     await setTimeout(random.below(80))
+    cutOff = saving.isOpen()
     await kill()
-    await saving
+    await saving.end
   } else {
     const fault: Fault = {
       step: random.pick(faultSteps.slice(0, 4)),
@@ -196,12 +216,23 @@ async function loseWork(losing: Losing): Promise<{ expected?: InsideReport; stru
     history.push(JSON.stringify(fault))
     ports.arm(fault, kill)
     await save().catch(() => undefined)
+    if (ports.disarm()) struck = { ...fault, during: 'saving' }
   }
-  const struck = ports.disarm()
   await host.lose(session)
   const isIn = (await stateEvents(host)) > before
   history.push(isIn ? 'the log has it' : 'the log does not have it')
-  return { expected: isIn ? now : captured, struck }
+  const whole = isIn ? { expected: now, effective: effectiveNow } : { expected: captured, effective }
+  return { ...whole, cutOff, ...(struck && { struck }) }
+}
+
+const effectiveOf = (edits: readonly NamedEdit[], { effective }: InsideReport): NamedEdit[] =>
+  effective.map((index) => edits[index]!)
+
+/** Something that may be cut off, and fail then. */
+function underWay(work: Promise<unknown>): { readonly end: Promise<void>; isOpen(): boolean } {
+  let isOpen = true
+  const end = work.catch(() => {}).then(() => void (isOpen = false))
+  return { end, isOpen: () => isOpen }
 }
 
 const ways = [
@@ -217,19 +248,6 @@ const ways = [
 const stateEvents = async (host: TestHost): Promise<number> =>
   (await host.events('file_change', 'git_state', 'file_skipped')).length
 
-async function work(
-  session: HostSession,
-  random: SeededRandom,
-  captured: InsideReport,
-  history: string[],
-  seconds: number,
-): Promise<InsideReport> {
-  const edits = randomEdits(random, captured)
-  history.push(...edits.map(({ name }) => name))
-  history.push('capture')
-  return runInside(session, edits, { seconds })
-}
-
 /** A new sandbox, also when its host dies on the way. */
 async function recover(
   host: TestHost,
@@ -237,7 +255,7 @@ async function recover(
   random: SeededRandom,
   first: number,
   history: string[],
-): Promise<HostSession> {
+): Promise<{ session: HostSession; struck?: StruckFault }> {
   if (random.chance(0.15)) {
     const step = random.pick(['append', 'hydrate.workspace'] as const)
     const fault: Fault = {
@@ -249,9 +267,12 @@ async function recover(
     history.push(`in the recovery: ${JSON.stringify(fault)}`)
     ports.arm(fault, async () => {})
     const session = await host.provision(first).catch(() => undefined)
-    ports.disarm()
+    const isStruck = ports.disarm()
     if (session) await host.lose(session)
-    return host.provision(first + 1)
+    return {
+      session: await host.provision(first + 1),
+      ...(isStruck && { struck: { ...fault, during: 'recovery' } }),
+    }
   }
-  return host.provision(first)
+  return { session: await host.provision(first) }
 }

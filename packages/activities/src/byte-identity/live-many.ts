@@ -1,4 +1,5 @@
-import type { Life, LifeOptions } from './life.ts'
+import { addCounts, noCounts, type LifeCounts } from './life-counts.ts'
+import type { LifeOptions } from './life.ts'
 
 /** How often each agent loses its sandbox: so many that one recovery follows on another, so few that a failure can be read. */
 export const recoveriesOfLife = 10
@@ -6,9 +7,7 @@ export const recoveriesOfLife = 10
 /** Two agents at a time: a recovery waits for half of its time. */
 const atOnce = 2
 
-export interface ManyLives {
-  readonly recoveries: number
-  readonly faults: number
+export interface ManyLives extends LifeCounts {
   /** Seeds. */
   readonly failed: readonly number[]
 }
@@ -18,7 +17,7 @@ export interface ManyLivesOptions {
   readonly seed: number
   /** At least so many. */
   readonly recoveries: number
-  readonly live: (options: LifeOptions) => Promise<Life>
+  readonly live: (options: LifeOptions) => Promise<LifeCounts>
   readonly signal: AbortSignal
   readonly onLife?: (recoveries: number) => void
   readonly onFailure: (seed: number, error: Error) => void
@@ -28,8 +27,7 @@ export interface ManyLivesOptions {
 export async function liveMany(options: ManyLivesOptions): Promise<ManyLives> {
   const { seed, live, signal, onLife, onFailure } = options
   const failed: number[] = []
-  let recoveries = 0
-  let faults = 0
+  let counts = noCounts
   let next = seed
   const lives = Math.ceil(options.recoveries / recoveriesOfLife)
   const one = async (): Promise<void> => {
@@ -37,9 +35,8 @@ export async function liveMany(options: ManyLivesOptions): Promise<ManyLives> {
       const own = next++
       try {
         const life = await live({ seed: own, recoveries: recoveriesOfLife, signal })
-        recoveries += life.recoveries
-        faults += life.faults
-        onLife?.(recoveries)
+        counts = addCounts(counts, life)
+        onLife?.(counts.recoveries)
       } catch (error) {
         // An end that was asked for is no failure.
         if (signal.aborted) return
@@ -49,5 +46,5 @@ export async function liveMany(options: ManyLivesOptions): Promise<ManyLives> {
     }
   }
   await Promise.all(Array.from({ length: atOnce }, one))
-  return { recoveries, faults, failed }
+  return { ...counts, failed }
 }

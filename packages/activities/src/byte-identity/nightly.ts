@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { describeCounts } from './life-counts.ts'
 import { liveThrough } from './life.ts'
 import { liveMany } from './live-many.ts'
 
@@ -36,7 +37,5 @@ if (failures > 0) {
 } else if (stop.signal.aborted) {
   say(`Interrupted after ${result.recoveries} recoveries, none of which was wrong.`)
   process.exitCode = 130
-} else
-  say(
-    `${result.recoveries} recoveries gave back what was captured; ${result.faults} of them after a fault at an exact step.`,
-  )
+} else say(`${result.recoveries} recoveries gave back what was captured.`)
+if (result.recoveries > 0) say(describeCounts(result))

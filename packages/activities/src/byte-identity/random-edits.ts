@@ -6,6 +6,8 @@ import { treeShapes } from './tree-shapes.ts'
 /** An edit, and what it is called in a failure. */
 export interface NamedEdit {
   readonly name: string
+  /** Its name among the shapes, wherever it is; none for a change of one path. */
+  readonly shape?: string
   readonly edit: InsideEdit
 }
 
@@ -25,11 +27,11 @@ export function randomEdits(random: SeededRandom, { tree }: Pick<InsideReport, '
       const [name, line] = random.pick(trees)
       // Paths of shell edits are text.
       const folder = random.pick(folders.slice(0, 3))
-      return { name: `${name} in ${folder}`, edit: { kind: 'shell', line, folder } }
+      return { name: `${name} in ${folder}`, shape: name, edit: { kind: 'shell', line, folder } }
     }
     if (kind < 8) {
       const [name, line] = random.pick(repository)
-      return { name, edit: { kind: 'shell', line, folder: '.' } }
+      return { name, shape: name, edit: { kind: 'shell', line, folder: '.' } }
     }
     const edit = pathEdit(random, anyPath)
     return { name: JSON.stringify(edit), edit }

@@ -16,6 +16,13 @@ export interface RunInsideOptions {
   readonly inspect?: boolean
 }
 
+const nothing: InsideReport = {
+  tree: {},
+  shut: [],
+  git: { index: '', status: '', head: '', refs: '', stash: '', progress: '' },
+  effective: [],
+}
+
 /**
  * Edits the workspace of a session, in one process inside, and says what it is then.
  *
@@ -36,5 +43,5 @@ export async function runInside(
   const { code } = next.value
   const text = (stream: keyof typeof output) => Buffer.concat(output[stream]).toString()
   if (code !== 0) throw new Error(`The program inside ended with ${code}: ${text('stderr')}`)
-  return inspect ? (JSON.parse(text('stdout')) as InsideReport) : { tree: {}, shut: [], git: {} }
+  return inspect ? (JSON.parse(text('stdout')) as InsideReport) : nothing
 }

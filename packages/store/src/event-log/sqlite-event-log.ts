@@ -115,7 +115,9 @@ export function createSqliteEventLog({
     },
 
     async restoreSegment(log, records, signal) {
-      await change(log, signal, () => thread.call('restore', { log, records }))
+      await change(log, signal, () =>
+        crashPoint('log.restore', () => thread.call('restore', { log, records })),
+      )
     },
 
     async close(log, signal) {
