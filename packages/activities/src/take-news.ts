@@ -1,4 +1,5 @@
 import type { RecoveryEvent } from '@tutti/protocol'
+import { isAsLastRead } from '@tutti/workspace/log'
 import type { HostSession } from './sessions.ts'
 
 const shownPaths = 20
@@ -30,8 +31,8 @@ function replaced({ reason, capturedAt, missing, moreMissing = 0 }: RecoveryEven
           paths.map(({ path }) => path),
           more,
         )}.`
-  const { unread = [], absent = [] } = Object.groupBy(missing, ({ path, reason }) =>
-    reason === 'unreadable' && !/^\.git(\/|$)/.test(path) ? 'unread' : 'absent',
+  const { unread = [], absent = [] } = Object.groupBy(missing, (left) =>
+    isAsLastRead(left) ? 'unread' : 'absent',
   )
   const gone = told('Not there any more', absent, moreMissing)
   return `${what} Programs that ran in the one before have ended.${gone}${told('Could not be read, so as last read, if ever', unread)}`

@@ -12,5 +12,6 @@ export {
   type ScannedFile,
   type ScannedTree,
 } from './scan-tree.ts'
+export { maxWatchedFolders, watchFolders, type WatchedFolders } from './watch-folders.ts'
 export { fileTooLarge, readStableFile, readStableLink, type StableContent } from './read-stable.ts'
 export { isRacy, sameStat, statTuple, type StatTuple } from './stat-tuple.ts'

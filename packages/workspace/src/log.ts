@@ -8,6 +8,7 @@ export {
   pathFields,
   type EventPath,
 } from './log/file-events.ts'
+export { isAsLastRead } from './log/is-as-last-read.ts'
 export { neededBlobs } from './log/needed-blobs.ts'
 export { readOpenCalls, type OpenCall } from './log/open-calls.ts'
 export { readEvents, type StoredEvent } from './log/read-events.ts'

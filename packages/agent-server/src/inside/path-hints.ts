@@ -1,6 +1,5 @@
-import { watch, type FSWatcher } from 'node:fs'
 import { isGitName } from '@tutti/core'
-import { pathBytes, pathKey } from '@tutti/workspace'
+import { maxWatchedFolders, pathKey, watchFolders } from '@tutti/workspace'
 
 /**
  * Tells at once that something has happened at a path. A hint only: watching loses events when there are many, and some file systems
@@ -25,11 +24,8 @@ const settleMs = 20
 const repeatMs = 1000
 /** So many at once are for a walk, which is faster. */
 const maxPaths = 200
-/** Each takes a watch of the kernel, of which a user has some ten thousand. */
-const maxFolders = 8192
 
 export function createPathHints(root: string): PathHints {
-  const watchers = new Map<string, FSWatcher>()
   const pending = new Set<string>()
   const taken = new Map<string, number>()
   let wanted: readonly string[] = []
@@ -65,32 +61,10 @@ export function createPathHints(root: string): PathHints {
     timer = undefined
   }
 
-  function add(folder: string): void {
-    const path =
-      folder === '' ? Buffer.from(root) : Buffer.concat([Buffer.from(`${root}/`), pathBytes(folder)])
-    const options = { encoding: 'buffer', persistent: false } as const
-    const watcher = watch(path, options, (_type, name) => name && happened(folder, name))
-    watchers.set(folder, watcher)
-    // The folder is gone, or cannot be watched: the next walk finds out.
-    watcher.on('error', () => drop(folder))
-  }
-  function drop(folder: string): void {
-    watchers.get(folder)?.close()
-    watchers.delete(folder)
-  }
-  function apply(): void {
-    const folders = onHint && wanted.length <= maxFolders ? new Set(['', ...wanted]) : new Set<string>()
-    for (const folder of watchers.keys()) if (!folders.has(folder)) drop(folder)
-    for (const folder of folders) {
-      if (watchers.has(folder)) continue
-      try {
-        add(folder)
-      } catch (error) {
-        // No more watches for this user: some hints are as good as none that can be relied on.
-        if (['ENOSPC', 'EMFILE', 'ENFILE'].includes((error as NodeJS.ErrnoException).code ?? '')) return
-      }
-    }
-  }
+  // Some hints are as good as none that can be relied on.
+  const watched = watchFolders(root, (folder, name) => name && happened(folder, name))
+  const apply = () =>
+    watched.follow(new Set(onHint && wanted.length <= maxWatchedFolders ? ['', ...wanted] : []))
 
   return {
     begin(tell, signal) {
